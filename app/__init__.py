@@ -1,0 +1,1 @@
+"""Forensic Evals: examines recorded conversations of LLM agents after the fact."""

@@ -1,0 +1,1 @@
+"""What was found: verdicts, findings with checked evidence, and how they roll up into a result."""
