@@ -126,8 +126,9 @@ class Votes:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a judge says about one subject. Build it with ``passed``, ``failed``, ``not_applicable``,
-    ``not_scored`` or ``errored``.
+    """What a judge says about one subject.
+
+    Build it with ``passed``, ``failed``, ``not_applicable``, ``not_scored`` or ``errored``.
     """
 
     status: Status

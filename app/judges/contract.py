@@ -57,15 +57,21 @@ class Case:
 
 
 class JudgeModelError(Exception):
-    """The model's infrastructure failed. ``reason_code`` is one of rate_limited, timeout, provider_error,
-    invalid_judge_output, context_overflow, bad_request, unauthorized.
+    """The model's infrastructure failed.
 
+    ``reason_code`` is one of rate_limited, timeout, provider_error, invalid_judge_output, context_overflow,
+    bad_request, unauthorized.
     ``retry_after_seconds`` is set when the endpoint asks for a wait too long to sit out: the conversation then goes
     back to the queue. ``usage`` is what the failed attempts cost.
     """
 
     def __init__(
-        self, reason_code: str, message: str, *, retry_after_seconds: float | None = None, usage: Usage | None = None
+        self,
+        reason_code: str,
+        message: str,
+        *,
+        retry_after_seconds: float | None = None,
+        usage: Usage | None = None,
     ) -> None:
         super().__init__(message)
         self.reason_code = reason_code
@@ -75,8 +81,10 @@ class JudgeModelError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One question to a judge model. The transcript part comes first and is the same for every dimension of a
-    conversation, so that providers' prompt caches work; the question comes last.
+    """One question to a judge model.
+
+    The transcript part comes first and is the same for every dimension of a conversation, so that providers' prompt
+    caches work; the question comes last.
     """
 
     dimension: str

@@ -141,8 +141,9 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class RecordFact:
-    """Something unsound in the record: output_before_call, duplicate_call_id, call_without_output, orphan_output,
-    malformed_call, second_output. Facts are kept, never a reason to refuse a transcript.
+    """Something unsound in the record, never a reason to refuse a transcript.
+
+    Codes: output_before_call, duplicate_call_id, call_without_output, orphan_output, malformed_call, second_output.
     """
 
     code: str
