@@ -9,11 +9,19 @@ import os
 import secrets
 from collections.abc import Mapping
 from contextlib import suppress
-from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    IPvAnyNetwork,
+    SecretStr,
+    ValidationError,
+    field_validator,
+)
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from pydantic_settings import SettingsError as DecodingError
 
@@ -26,7 +34,6 @@ DRIVERS = {
     "sqlite": "sqlite+aiosqlite",
     "sqlite+aiosqlite": "sqlite+aiosqlite",
 }
-Network: TypeAlias = IPv4Network | IPv6Network
 
 
 class SettingsError(Exception):
@@ -105,7 +112,7 @@ class Settings(BaseSettings):
     in_flight_bytes: int = Field(
         default=134_217_728, ge=1_048_576, description="Request bodies in work at once, in bytes; beyond: 503."
     )
-    webhook_allow_cidrs: Annotated[tuple[Network, ...], NoDecode] = Field(
+    webhook_allow_cidrs: Annotated[tuple[IPvAnyNetwork, ...], NoDecode] = Field(
         default=(), description="Private networks webhooks may reach, separated by commas."
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
