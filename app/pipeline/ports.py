@@ -114,8 +114,8 @@ class Claim:
     cost_spent_usd: float
     done: frozenset[tuple[str, str, str]]
     """Keys (dimension, subject key, judge version) of verdicts stored by earlier attempts."""
-    waiting_since: datetime
-    """When the evaluation was created, by the database's clock."""
+    waited_seconds: float
+    """Since the evaluation was created, by the database's clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +276,10 @@ class Transaction(Reader, Protocol):
         Due: ``next_run_at`` has come, and never published or published too long ago. The window counts those
         published and not yet claimed. Smallest index first, so that evaluations take turns. SKIP LOCKED.
         """
+        ...
+
+    async def unpublish(self, conversation_ids: Sequence[str]) -> None:
+        """Take back the mark of ``due`` from conversations still queued: ringing for them failed."""
         ...
 
     async def claim(self, conversation_id: str, lease_seconds: float) -> Claim | None:

@@ -1,0 +1,62 @@
+"""Finish: a conversation ends once, and the last one closes its evaluation in the same transaction."""
+
+from typing import Literal
+
+from app.evaluation.model import Status
+from app.findings.model import Decision, Subject, Verdict, errored
+from app.findings.rollup import Result, roll_up
+from app.judges.catalogue import BY_NAME
+from app.pipeline.ports import Claim, Closing, Lease, Store, Transaction
+
+WEBHOOK_PREFIX = "forensic_evaluation."
+
+
+async def finish(store: Store, lease: Lease, status: Literal["completed", "failed"] = "completed") -> bool:
+    """End a conversation with what its stored verdicts say; False when another has taken it over or it is gone."""
+    async with store.begin() as tx:
+        tally = await tx.conversation_tally(lease)
+        if tally is None:
+            return False
+        result, _ = roll_up(tally)
+        closing = await tx.finish_conversation(lease, status, result, tally)
+        if closing is None:
+            return False
+        if closing.remaining == 0:
+            await _close(tx, closing)
+    return True
+
+
+async def _close(tx: Transaction, closing: Closing) -> None:
+    status, result, reason = final_state(closing)
+    await tx.close_evaluation(closing.evaluation_id, status, result, reason)
+    if closing.has_webhook:
+        await tx.add_delivery(closing.evaluation_id, WEBHOOK_PREFIX + status)
+
+
+def final_state(closing: Closing) -> tuple[Status, Result | None, str | None]:
+    """Return status, result and the result's reason: failed only when every conversation is."""
+    status: Status = "failed" if closing.failed == closing.total else "completed"
+    result, reason = roll_up(closing.tally)
+    return status, result, reason
+
+
+async def give_up(store: Store, claim: Claim) -> bool:
+    """End a conversation that is out of attempts: what was not judged is stored as an error, worker_lost.
+
+    Which subjects a judge would have had is not known here (reading the transcript may be what kills the worker), so
+    a judge without any verdict gets one about the conversation.
+    """
+    decided = {dimension for dimension, _, _ in claim.done}
+    missing = [
+        Verdict(judge.name, judge.family, judge.version, Subject(), judge.scale, judge.threshold, _lost(claim.attempt))
+        for judge in (BY_NAME[name] for name in claim.judges if name in BY_NAME)
+        if judge.name not in decided and (judge.family != "tool" or claim.format == "items")
+    ]
+    async with store.begin() as tx:
+        if not await tx.save_verdicts(claim.lease, missing):
+            return False
+    return await finish(store, claim.lease, "failed")
+
+
+def _lost(attempts: int) -> Decision:
+    return errored("worker_lost", f"The worker was lost {attempts} times while it judged this conversation.")

@@ -1,0 +1,72 @@
+"""The arq side of a worker: listen until told to stop, whatever Redis does.
+
+arq's own loop ends with the first Redis error it meets, so it is started again once the jobs under way have ended
+(they need no Redis). The database owns retries, hence ``max_tries=1``; results are not
+kept; ``queue_read_limit`` is above any fleet's running jobs, which stay in the queue's head while they run.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from arq.worker import Worker, func
+from redis.exceptions import RedisError
+
+from app.queueing.arq_queue import JOB_NAME, connect, deserialize, serialize
+
+_log = logging.getLogger(__name__)
+
+_READ_LIMIT = 2000
+_PAUSE_SECONDS = 1.0
+_JOB_TIMEOUT_SECONDS = 900
+"""Cancels the job, which gives the conversation back to be resumed: its verdicts so far are stored. A killed worker's
+job ids linger in Redis for as long."""
+
+
+async def listen(url: str, judge_conversation: Callable[[str], Awaitable[None]], *, max_jobs: int) -> None:
+    """Run jobs until cancelled.
+
+    Args:
+        url: the Redis to listen to.
+        judge_conversation: what a job does with its conversation id.
+        max_jobs: conversations judged at once by this process.
+    """
+
+    async def job(_: dict[Any, Any], conversation_id: str) -> None:
+        await judge_conversation(conversation_id)
+
+    while True:
+        worker = Worker(
+            [func(job, name=JOB_NAME)],  # type: ignore[arg-type] # arq's protocol asks for **kwargs
+            redis_pool=connect(url),
+            max_jobs=max_jobs,
+            max_tries=1,
+            keep_result=0,
+            job_timeout=_JOB_TIMEOUT_SECONDS,
+            poll_delay=0.05,
+            queue_read_limit=_READ_LIMIT,
+            job_serializer=serialize,
+            job_deserializer=deserialize,
+            handle_signals=False,
+            log_results=False,
+        )
+        try:
+            await worker.async_run()
+        except (RedisError, OSError) as error:
+            _log.warning("the queue is away: %s", type(error).__name__)
+            await asyncio.gather(*worker.tasks.values(), return_exceptions=True)
+        finally:
+            await _stop(worker)
+        await asyncio.sleep(_PAUSE_SECONDS)
+
+
+async def _stop(worker: Worker) -> None:
+    tasks = list(worker.tasks.values())
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    try:
+        await worker.pool.aclose(close_connection_pool=True)
+    except (RedisError, OSError):
+        _log.debug("the connection was gone already")
