@@ -17,6 +17,7 @@ from arq.jobs import serialize_job
 from redis.asyncio import ConnectionPool
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
 from app.pipeline.errors import QueueUnavailableError
@@ -49,7 +50,7 @@ def connect(url: str) -> ArqRedis:
         socket_connect_timeout=_TIMEOUT_SECONDS,
         health_check_interval=30,
         retry=Retry(NoBackoff(), 1),
-        retry_on_error=[ConnectionError, TimeoutError],
+        retry_on_error=[RedisConnectionError],  # a connection that died idle; a hung server is not tried again
     )
     return ArqRedis(pool, job_serializer=serialize, job_deserializer=deserialize)
 
