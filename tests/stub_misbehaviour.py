@@ -10,6 +10,7 @@ import socket
 import struct
 import zlib
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, Protocol
 
 from tests.stub_answers import another_event, failing_answer, passing_answer, quotable
@@ -175,12 +176,15 @@ def _huge_body(exchange: Exchange, *_: object) -> bool:
     return True
 
 
-def _gzip_bomb(exchange: Exchange, *_: object) -> bool:
+@cache
+def _bomb() -> bytes:
     packer = zlib.compressobj(wbits=31)
     blank = b" " * (1 << 20)
-    body = b"".join([packer.compress(blank) for _ in range(BOMB_BYTES >> 20)]) + packer.flush()
-    respond(exchange, body, headers="Content-Encoding: gzip\r\n")
-    return True
+    return b"".join([packer.compress(blank) for _ in range(BOMB_BYTES >> 20)]) + packer.flush()
+
+
+def _gzip_bomb(exchange: Exchange, *_: object) -> bool:
+    return respond(exchange, _bomb(), headers="Content-Encoding: gzip\r\n")
 
 
 def _rejects(parameter: str, message: str, code: str = "unsupported_parameter") -> Any:
