@@ -57,7 +57,7 @@ def test_an_exception_keeps_both_ends(root: logging.Logger) -> None:
     stream = io.StringIO()
     configure_logging("info", stream)
     try:
-        {}["the cause " + "x" * 50_000 + " the end"]
+        dict[str, int]()["the cause " + "x" * 50_000 + " the end"]
     except KeyError:
         logging.getLogger("app").exception("it broke")
     line = json.loads(stream.getvalue())
