@@ -19,7 +19,7 @@ _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", 
 _CHATTY = ("asyncio", "aiosqlite", "httpcore2", "httpx2", "openai", "sqlalchemy")
 
 
-def configure_logging(level: str = "info", stream: TextIO | None = None) -> None:
+def set_up_logs(level: str = "info", stream: TextIO | None = None) -> None:
     """Send this process's log to ``stream`` (stderr): JSON lines, or short lines when it is a terminal.
 
     Libraries that log every statement or request do so only from ``warning`` on, whatever ``level`` is.

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.logs import JsonFormatter, TerminalFormatter, configure_logging, escape_controls
+from app.logs import JsonFormatter, TerminalFormatter, set_up_logs, escape_controls
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_a_field_cannot_replace_what_the_line_is_about() -> None:
 
 def test_an_exception_keeps_both_ends(root: logging.Logger) -> None:
     stream = io.StringIO()
-    configure_logging("info", stream)
+    set_up_logs("info", stream)
     try:
         dict[str, int]()["the cause " + "x" * 50_000 + " the end"]
     except KeyError:
@@ -68,7 +68,7 @@ def test_an_exception_keeps_both_ends(root: logging.Logger) -> None:
 
 def test_level_and_chatty_libraries(root: logging.Logger) -> None:
     stream = io.StringIO()
-    configure_logging("info", stream)
+    set_up_logs("info", stream)
     logging.getLogger("app").debug("no")
     logging.getLogger("httpx2").info("no")
     logging.getLogger("app").info("yes")
@@ -81,7 +81,7 @@ def test_a_terminal_gets_short_lines(root: logging.Logger) -> None:
             return True
 
     stream = Terminal()
-    configure_logging("info", stream)
+    set_up_logs("info", stream)
     logging.getLogger("app").warning("two\nlines", extra={"port": 1})
     assert stream.getvalue().rstrip("\n").endswith(r"warning app: two\nlines port=1")
 
