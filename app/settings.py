@@ -224,9 +224,15 @@ def read_settings(**changes: Any) -> Settings:
     return settings
 
 
-def child_environment(changes: Mapping[str, str]) -> dict[str, str]:
-    """Return this process's environment with ``changes`` (by field name), for a process it starts."""
-    return {**os.environ, **{PREFIX + name.upper(): value for name, value in changes.items()}}
+def export_settings(changes: Mapping[str, str], *, alone: bool = False) -> None:
+    """Set variables (by field name) for what this process loads or starts from now on.
+
+    ``alone`` removes every other setting first, so that nothing set outside has a say.
+    """
+    if alone:
+        for name in [name for name in os.environ if name.startswith((PREFIX, "OPENAI_"))]:
+            del os.environ[name]
+    os.environ.update({PREFIX + name.upper(): value for name, value in changes.items()})
 
 
 def _variable(loc: tuple[int | str, ...]) -> str:

@@ -1,19 +1,20 @@
 """Settings: one place, frozen, secrets hidden, bad values named."""
 
+import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from app.settings import Settings, SettingsError, child_environment, read_settings
+from app.settings import Settings, SettingsError, export_settings, read_settings
 
 SECRET = "a-secret-nobody-may-see"  # noqa: S105  # not one
 
 
 @pytest.fixture(autouse=True)
 def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in child_environment({}):
+    for name in list(os.environ):
         if name.startswith(("FORENSIC_", "OPENAI_")):
             monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
@@ -149,8 +150,16 @@ def test_made_secrets_are_kept_and_private(tmp_path: Path) -> None:
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
 
 
-def test_a_child_gets_the_environment_and_the_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exported_settings_are_read_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORENSIC_LOG_LEVEL", "debug")
-    environment = child_environment({"redis_url": "redis://x"})
-    assert environment["FORENSIC_REDIS_URL"] == "redis://x"
-    assert environment["FORENSIC_LOG_LEVEL"] == "debug"
+    monkeypatch.setenv("FORENSIC_PORT", "1")
+    export_settings({"port": "2"})
+    assert (read_settings().port, read_settings().log_level) == (2, "debug")
+
+
+def test_exported_settings_can_stand_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORENSIC_LOG_LEVEL", "debug")
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    monkeypatch.setenv("FORENSIC_PORT", "1")
+    export_settings({"port": "2"}, alone=True)
+    assert read_settings() == Settings(port=2)
