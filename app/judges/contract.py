@@ -60,7 +60,7 @@ class JudgeModelError(Exception):
     """The model's infrastructure failed.
 
     ``reason_code`` is one of rate_limited, timeout, provider_error, invalid_judge_output, context_overflow,
-    bad_request, unauthorized.
+    bad_request, unauthorized, not_found.
     ``retry_after_seconds`` is set when the endpoint asks for a wait too long to sit out: the conversation then goes
     back to the queue. ``usage`` is what the failed attempts cost.
     """

@@ -15,6 +15,8 @@ from typing import Any, NoReturn
 import jsonschema_rs
 import msgspec
 
+from app.transcripts.text import replace_unstorable
+
 _MAX_CHARS = 1 << 18
 _MAX_OBJECTS = 256
 """Scanning for objects is quadratic in braces, so both are bounded; whatever lies beyond is no answer."""
@@ -39,7 +41,7 @@ class AnswerFormat:
         Raises:
             MalformedAnswerError: when there is none.
         """
-        value = _cleaned(_last_object(text)) if "\\u" in text else _last_object(text)
+        value = _last_object(replace_unstorable(text)[0])
         problems = islice(self._validator.iter_errors(value), _MAX_PROBLEMS)
         said = [f"at /{'/'.join(map(str, problem.instance_path))}: {problem.message[:200]}" for problem in problems]
         if said:
@@ -81,13 +83,3 @@ def _last_object(text: str) -> Any:
     if found is None or position >= 0:
         raise MalformedAnswerError("it holds no JSON object")
     return found
-
-
-def _cleaned(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "\ufffd")
-    if isinstance(value, list):
-        return [_cleaned(item) for item in value]
-    if isinstance(value, dict):
-        return {_cleaned(key): _cleaned(item) for key, item in value.items()}
-    return value
