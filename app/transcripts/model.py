@@ -124,7 +124,7 @@ class Tool:
     name: str
     origin: Literal["declared", "discovered"]
     kind: str
-    """function, custom, mcp, hosted ..."""
+    """function, custom, mcp, hosted, or mcp_server for an entry that stands for whatever a server offers."""
     description: str | None = None
     parameters: Json = None
     """Its JSON Schema as recorded; None when there is none to check against."""
@@ -190,6 +190,8 @@ class Transcript:
     """The conversation's JSON text, NUL and lone surrogate escapes already replaced by ``\\ufffd``."""
     document: Mapping[str, Json] = field(default_factory=dict, repr=False)
     """``raw``, decoded."""
+    starts: Mapping[str, Sequence[int]] = field(default_factory=dict, repr=False, compare=False)
+    """Where in ``raw`` the entries of ``items``, ``messages`` and ``tools`` begin; spares evidence a search."""
 
     @property
     def has_tool_calls(self) -> bool:

@@ -1,6 +1,6 @@
-"""JSON lets a recording say things that databases, HTTP clients and encoders cannot: NUL and half a character.
+r"""JSON lets a recording say things that databases, HTTP clients and encoders cannot: NUL and half a character.
 
-``\\u0000`` is refused by PostgreSQL, a lone surrogate by everything that encodes UTF-8, and both turn up in real
+``\u0000`` is refused by PostgreSQL, a lone surrogate by everything that encodes UTF-8, and both turn up in real
 traffic. They are replaced in the JSON *text*, before anything decodes it, so that no layer below has to think of
 them, and one for one, so that offsets into the decoded strings stay those of the recording.
 """
@@ -20,9 +20,9 @@ _REPLACEMENT_ESCAPE = r"\ufffd"
 
 
 def sanitise(raw: bytes) -> tuple[str, int]:
-    """Decode JSON text, with NUL and lone surrogate escapes replaced by the escape of U+FFFD.
+    r"""Decode JSON text, with NUL and lone surrogate escapes replaced by the escape of U+FFFD.
 
-    One leading byte order mark is dropped. Surrogate pairs stay, and so does ``\\\\u0000``, which is a backslash and
+    One leading byte order mark is dropped. Surrogate pairs stay, and so does ``\\u0000``, which is a backslash and
     five characters. Linear in the length of ``raw``; where there is nothing to replace it costs a decode and a search.
 
     Args:

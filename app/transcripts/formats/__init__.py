@@ -1,0 +1,1 @@
+"""The vocabularies in which conversations are recorded, each brought into the one shape of ``transcripts.model``."""
