@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.logs import JsonFormatter, TerminalFormatter, set_up_logs, escape_controls
+from app.logs import JsonFormatter, TerminalFormatter, escape_controls, set_up_logs
 
 
 @pytest.fixture

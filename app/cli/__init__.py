@@ -1,0 +1,1 @@
+"""The ``forensic`` command: runs the service on one machine, and sends it conversations."""

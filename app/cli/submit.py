@@ -1,0 +1,99 @@
+"""``forensic submit``: sends files of conversations to a service, waits, and tells what was found."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+
+from app.cli import report
+from app.cli.bodies import Submission, submissions
+from app.cli.client import PATH, Client
+from app.cli.failure import CommandError
+from app.cli.progress import follow
+from app.logs import escape_controls
+
+MOST_FINDINGS = 20
+STANDARD_INPUT = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How to go about it."""
+
+    url: str
+    api_key: str
+    wait: bool
+    as_json: bool
+
+
+async def submit(files: Sequence[str], how: How) -> int:
+    """Submit, and return the exit code.
+
+    Raises:
+        CommandError: a file cannot be read, or the service refuses or cannot be reached.
+    """
+    bodies = submissions([(name, _read(name)) for name in files])
+    # What a program reads goes to standard output alone.
+    told, progress = Console(), Console(stderr=True)
+    ended: list[dict[str, Any]] = []
+    async with Client(how.url, how.api_key) as client:
+        accepted = [await client.submit(each.body, each.places) for each in bodies]
+        for body, evaluation in zip(bodies, accepted, strict=True):
+            state = evaluation
+            if how.wait:
+                progress.print(f"{evaluation['id']}: accepted", highlight=False)
+                state = await follow(client, evaluation["id"], progress)
+                ended.append(state)
+            if how.as_json:
+                typer.echo(json.dumps(state))
+            elif how.wait:
+                await _tell(client, state, body, told)
+            else:
+                told.print(f"{evaluation['id']}  {how.url}{PATH}/{evaluation['id']}", highlight=False, markup=False)
+    return report.exit_code(ended)
+
+
+def _read(name: str) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if name == STANDARD_INPUT else Path(name).read_bytes()
+    except OSError as error:
+        raise CommandError(f"{escape_controls(name)}: {error.strerror}") from None
+
+
+async def _tell(client: Client, evaluation: Mapping[str, Any], body: Submission, console: Console) -> None:
+    path = f"{PATH}/{evaluation['id']}"
+    conversations = [each async for each in client.every(f"{path}/conversations")]
+    names = {each["index"]: _name(each, body.places) for each in conversations}
+    findings = await _worst(client, path)
+    console.print(f"\n{evaluation['id']}", highlight=False)
+    console.print(report.summary(evaluation))
+    console.print(report.conversations_line(conversations, names))
+    console.print()
+    console.print(report.dimensions_table(evaluation))
+    if findings:
+        console.print()
+        console.print(report.findings_table(findings, names))
+        rest = sum(evaluation["findings"].values()) - len(findings)
+        if rest > 0:
+            console.print(f"… and {rest} more: GET {path}/findings", highlight=False)
+
+
+async def _worst(client: Client, path: str) -> list[dict[str, Any]]:
+    """Return the worst findings, however many there are in all."""
+    worst: list[dict[str, Any]] = []
+    for severity in report.SEVERITIES:
+        if len(worst) < MOST_FINDINGS:
+            part = await client.get(f"{path}/findings", severity=severity, limit=str(MOST_FINDINGS - len(worst)))
+            worst += part["data"]
+    return worst
+
+
+def _name(conversation: Mapping[str, Any], places: Sequence[str]) -> str:
+    index = conversation["index"]
+    place = places[index] if index < len(places) else f"[{index}]"
+    return place if conversation["client_id"] is None else f"{place} {conversation['client_id']}"
