@@ -20,7 +20,7 @@ from app.logs import escape_controls
 
 T = TypeVar("T")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-LARGEST_YAML_BYTES = 64 * 1024 * 1024
+LARGEST_YAML_BYTES = 32 * 1024 * 1024
 """Of JSON made from YAML, whose anchors can multiply a small file without end."""
 
 

@@ -39,31 +39,30 @@ async def start(program: Sequence[str], log_file: IO[str] | None) -> Process:
 @contextlib.asynccontextmanager
 async def kept_running(name: str, begin: Begin, *, patience_seconds: float = 10.0) -> AsyncIterator[None]:
     """Keep what ``begin`` starts running while inside; then ask it to end, and kill it when patience runs out."""
-    first = await begin()
-    keeper = asyncio.create_task(_keep(name, first, begin, patience_seconds))
+    newest = [await begin()]
+    keeper = asyncio.create_task(_keep(name, newest, begin))
     try:
         yield
     finally:
         keeper.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await keeper
+        await end(newest[0], patience_seconds)
 
 
-async def _keep(name: str, process: Process, begin: Begin, patience_seconds: float) -> None:
+async def _keep(name: str, newest: list[Process], begin: Begin) -> None:
+    """Start another whenever the newest ended, for ever."""
     pause = FIRST_PAUSE_SECONDS
     while True:
         started = time.monotonic()
-        try:
-            await process.wait()
-        finally:
-            await end(process, patience_seconds)
+        code = await newest[0].wait()
         if time.monotonic() - started > HEALTHY_SECONDS:
             pause = FIRST_PAUSE_SECONDS
-        log.warning("the %s ended with code %s; starting it again in %.1f s", name, process.returncode, pause)
+        log.warning("the %s ended with code %s; starting it again in %.1f s", name, code, pause)
         await asyncio.sleep(pause)
         pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
         with contextlib.suppress(CommandError):  # then the one that ended is found ended again, after a longer pause
-            process = await begin()
+            newest[0] = await begin()
 
 
 async def end(process: Process, patience_seconds: float) -> None:

@@ -22,20 +22,18 @@ _TRANSIENT = {429, 502, 503, 504}
 
 
 class Client:
-    """Speaks to one service with one API key. Trouble that may pass is waited out for a while."""
+    """Speaks to one service with one API key. Trouble that may pass is waited out for a while.
+
+    A service that was never reached is more likely not there at all: that is told at once.
+    """
 
     def __init__(self, url: str, api_key: str) -> None:
         try:
-            self._http = httpx2.AsyncClient(
-                base_url=url,
-                headers={"authorization": f"Bearer {api_key}"},
-                timeout=httpx2.Timeout(60, read=120, write=120),
-                # A proxy of the environment cannot reach this machine's own loopback.
-                trust_env=urlsplit(url).hostname not in LOOPBACK,
-            )
-        except (httpx2.InvalidURL, ValueError, UnicodeError) as error:
+            self._http = _connections(url, api_key)
+        except (httpx2.InvalidURL, ValueError) as error:
             raise CommandError(f"The URL or the API key cannot be used: {escape_controls(str(error))}") from None
         self._url = escape_controls(url)
+        self._reached = False
 
     async def __aenter__(self) -> Self:
         """Open the connections."""
@@ -94,17 +92,32 @@ class Client:
             try:
                 answer = await self._http.request(method, path, **how)
             except httpx2.TransportError as error:
-                if attempt == MOST_TRIES:
+                if attempt == MOST_TRIES or not self._reached:
                     reason = escape_controls(str(error)) or type(error).__name__
                     raise CommandError(f"The service at {self._url} cannot be reached: {reason}") from None
             except httpx2.HTTPError as error:
                 raise CommandError(f"The request cannot be made: {escape_controls(str(error))}") from None
             else:
+                self._reached = True
                 if answer.status_code not in _TRANSIENT or attempt == MOST_TRIES:
                     return answer
                 pause = _asked_pause(answer, pause)
             await asyncio.sleep(pause)
         raise AssertionError("the last try returns or raises")
+
+
+def _connections(url: str, api_key: str) -> httpx2.AsyncClient:
+    """Open none yet. Raises ValueError for what cannot be a URL or a key."""
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"}:
+        raise ValueError(f"{url} does not begin with http:// or https://")
+    return httpx2.AsyncClient(
+        base_url=url,
+        headers={"authorization": f"Bearer {api_key}"},
+        timeout=httpx2.Timeout(60, read=120, write=120),
+        # A proxy of the environment cannot reach this machine's own loopback.
+        trust_env=parts.hostname not in LOOPBACK,
+    )
 
 
 def _object(answer: httpx2.Response) -> dict[str, Any]:

@@ -53,11 +53,16 @@ async def private_redis(server: Path, folder: Path, log_file: IO[str] | None) ->
         configuration.write_text(_configuration(port, password), "utf-8")
         try:
             process = await start([str(server), str(configuration)], log_file)
-            if not await _answers(url, process):
-                await end(process, 0)
-                raise CommandError(f"The private Redis ({server}) does not start; FORENSIC_REDIS_URL names another.")
+            answers = False
+            try:
+                answers = await _answers(url, process)
+            finally:
+                if not answers:
+                    await end(process, 0)
         finally:
             configuration.unlink()  # the password is in it
+        if not answers:
+            raise CommandError(f"The private Redis ({server}) does not start; FORENSIC_REDIS_URL names another.")
         return process
 
     async with kept_running("private Redis", begin):
