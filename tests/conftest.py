@@ -1,0 +1,53 @@
+"""Says at the end of a run what was left out and why, and refuses to pass over it where it was required.
+
+A test marked ``postgres``, ``redis`` or ``shared`` skips where what it needs is not there. With
+FORENSIC_TEST_REQUIRE=postgres,redis (as ``.ci/run`` sets it where the servers run) such a skip fails the run.
+"""
+
+import os
+from collections import Counter
+
+import pytest
+
+NEEDS = {
+    "postgres": "need PostgreSQL (FORENSIC_TEST_POSTGRES_URL names another server)",
+    "redis": "need a Redis server (FORENSIC_TEST_REDIS_URL names another)",
+    "shared": "need the recorded corpus, which a clone does not have",
+}
+_left_out: Counter[str] = Counter()
+
+
+def _required() -> set[str]:
+    return set(filter(None, os.environ.get("FORENSIC_TEST_REQUIRE", "").split(",")))
+
+
+def pytest_configure() -> None:
+    """Refuse a requirement that nothing could break."""
+    if unknown := _required() - set(NEEDS):
+        raise pytest.UsageError(f"FORENSIC_TEST_REQUIRE: unknown {', '.join(sorted(unknown))}")
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Count skipped tests by what they need."""
+    if report.skipped and not hasattr(report, "wasxfail"):
+        needed = [name for name in NEEDS if name in report.keywords]
+        _left_out.update(needed or ["other"])
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a run that left out what was required."""
+    if any(_left_out[name] for name in _required()) and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tell what was left out."""
+    terminalreporter.section("left out")
+    for name, why in NEEDS.items():
+        if _left_out[name]:
+            verdict = "REQUIRED, so this run failed: " if name in _required() else ""
+            terminalreporter.write_line(f"{verdict}{_left_out[name]} tests that {why}")
+    if _left_out["other"]:
+        terminalreporter.write_line(f"{_left_out['other']} tests for reasons of their own (listed above)")
+    if not _left_out:
+        terminalreporter.write_line("nothing: PostgreSQL, Redis and the recorded corpus were all there")
