@@ -1,0 +1,1 @@
+"""Judges of what the agent said and achieved; one file a dimension."""
