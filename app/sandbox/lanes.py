@@ -194,7 +194,7 @@ class _Lane:
 
     def _serve(self, tickets: deque[_Ticket]) -> None:
         """Have all tickets answered; one that ends the process does not stop the others."""
-        while tickets:
+        while tickets := deque(ticket for ticket in tickets if not ticket.caller.gone):
             try:
                 if self._closed:
                     raise SandboxError("the sandbox is closed")  # noqa: TRY301 - answered like any other

@@ -148,7 +148,7 @@ class Process:
                     rest = rest[os.write(pipe, rest) :]
                 except BlockingIOError:
                     continue
-                except BrokenPipeError as error:
+                except OSError as error:
                     raise DiedError("the child is gone") from error
 
     def _read(self, size: int, deadline: float) -> bytes:
