@@ -159,6 +159,12 @@ def _half_body(exchange: Exchange, _: Asked, schema: Mapping[str, Any], __: floa
     return True
 
 
+def _garbage(exchange: Exchange, *_: object) -> bool:
+    exchange.write(b"220 mail.test ESMTP\r\n")
+    exchange.transport.close()
+    return True
+
+
 def _reset(exchange: Exchange, *_: object) -> bool:
     exchange.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     exchange.transport.abort()
@@ -281,6 +287,7 @@ BEHAVIOURS: dict[str, Callable[[Exchange, Any, Any, float], bool]] = {
     "drip": _drip,
     "half_body": _half_body,
     "reset": _reset,
+    "garbage": _garbage,
     "huge_body": _huge_body,
     "gzip_bomb": _gzip_bomb,
 }

@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any, Self, cast
 
 import httptools
@@ -272,7 +273,8 @@ class StubProcess:
 def stub_process(latency_ms: float = 0) -> Iterator[StubProcess]:
     """Run ``python -m tests.stub_model`` for as long as the block lasts."""
     command = [sys.executable, "-m", "tests.stub_model", "--latency-ms", str(latency_ms)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    root = Path(__file__).resolve().parents[1]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root) as process:
         try:
             assert process.stdout is not None
             yield StubProcess(process.stdout.readline().split()[-1])

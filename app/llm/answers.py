@@ -42,7 +42,10 @@ class AnswerFormat:
             MalformedAnswerError: when there is none.
         """
         value = _last_object(replace_unstorable(text)[0])
-        problems = islice(self._validator.iter_errors(value), _MAX_PROBLEMS)
+        try:
+            problems = list(islice(self._validator.iter_errors(value), _MAX_PROBLEMS))
+        except ValueError:
+            raise MalformedAnswerError("the JSON is nested too deep") from None
         said = [f"at /{'/'.join(map(str, problem.instance_path))}: {problem.message[:200]}" for problem in problems]
         if said:
             raise MalformedAnswerError("the JSON does not satisfy the schema: " + "; ".join(said))

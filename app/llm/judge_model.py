@@ -27,6 +27,8 @@ class Patience:
     """How transient trouble is met: full jitter under a doubling ceiling, and Retry-After where it is short."""
 
     attempts: int = 4
+    late_attempts: int = 2
+    """A request that timed out has cost its whole deadline and held a slot for it: less often."""
     first_seconds: float = 0.5
     most_seconds: float = 8.0
     longest_wait_seconds: float = 20.0
@@ -39,7 +41,8 @@ class Patience:
             EndpointError: ``error``, when trying again cannot help or has been done enough.
         """
         asked = error.wait_seconds or 0.0
-        if not error.transient or failures >= self.attempts or asked > self.longest_wait_seconds:
+        attempts = self.late_attempts if error.reason_code == "timeout" else self.attempts
+        if not error.transient or failures >= attempts or asked > self.longest_wait_seconds:
             raise error
         ceiling = min(self.most_seconds, self.first_seconds * 2 ** (failures - 1))
         return asked + random.uniform(0, ceiling)  # noqa: S311 - spreads load, keeps no secret

@@ -1,5 +1,6 @@
 """Was it the right tool? Facts first, and a model that sees nothing of what came later."""
 
+import json
 import time
 from typing import Any
 
@@ -10,6 +11,7 @@ from app.judges.tools.tool_selection import TOOL_SELECTION
 from app.llm.endpoint import ChatEndpoint
 from app.llm.judge_model import OpenAIJudgeModel
 from tests.judges.scripted import ScriptedModel, bench_with, case_of, decided, finding, says
+from tests.judges.test_render import ATTACKS, recording
 from tests.stub_model import StubModel
 
 TOOLS = [
@@ -140,6 +142,20 @@ async def test_hindsight_is_no_evidence() -> None:
     case = conversation(call("cancel_order"), output())
     decision = await decided(TOOL_SELECTION, case, says("fail", finding(2, "shipped", "wrong_tool")))
     assert decision.reason_code == "evidence_unverifiable"
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=ascii)
+async def test_no_attack_changes_what_is_asked(attack: str) -> None:
+    model = says("pass")
+    for text in (attack, "x"):
+        await decided(TOOL_SELECTION, case_of(json.loads(recording(text))), model)
+    attacked, plain = (margin(prompt.question) for prompt in model.prompts)
+    assert attacked == plain
+
+
+def margin(question: str) -> list[str]:
+    """The lines that are ours, without the names that headers carry."""
+    return [line.split("]")[0] for line in question.split("\n") if not line.startswith("  ")]
 
 
 async def test_one_request_for_each_call_over_http() -> None:

@@ -47,6 +47,7 @@ def test_the_last_object_is_the_answer(text: str) -> None:
         '{"reasoning": NaN, "label": "fail"}',
         '{"reasoning": "x", "label": "fail", "n": 1' + "0" * 5000 + "}",
         '{"a":' * 100_000,
+        '{"reasoning": ' + "[" * 260 + "]" * 260 + ', "label": "pass"}',
         "{" * 100_000 + json.dumps(GOOD),
         "[" * 100_000,
     ],

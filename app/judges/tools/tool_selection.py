@@ -15,6 +15,7 @@ from app.judges.contract import Bench, Case, Judge
 from app.judges.question import Fault, Level, Question
 from app.transcripts.model import ToolCall, Transcript
 from app.transcripts.render import render_events
+from app.transcripts.visible import visible
 
 QUESTION = Question(
     dimension="tool_selection",
@@ -68,6 +69,7 @@ REASONS = {
 }
 
 _MOST_NEIGHBOURS = 25
+_MOST_NAME_CHARS = 100
 _NAMED_BY_THE_AGENT = frozenset({"function", "custom"})
 """Kinds whose names the agent wrote. Hosted tools and servers name themselves, so their names cannot be made up."""
 
@@ -114,11 +116,12 @@ def _is_unknown(transcript: Transcript, call: ToolCall) -> bool:
 
 def _unknown(transcript: Transcript, call: ToolCall) -> Decision:
     fault = QUESTION.faults["unknown_tool"]
+    name = visible((call.tool_name or "")[:_MOST_NAME_CHARS])
     finding = Finding(
         code="unknown_tool",
         severity=fault.severity,
         title=fault.title,
-        description=f"The agent called {call.tool_name}, none of the {len(transcript.catalogue)} tools it had.",
+        description=f"The agent called {name}, none of the {len(transcript.catalogue)} tools it had.",
         why_it_matters=fault.why_it_matters,
         evidence=(cite(transcript, transcript.source, call.event, "/name"),),
         event=call.event,
