@@ -1,6 +1,8 @@
 """The API on a real SQLite database, with an intake that trusts what it is given."""
 
+import asyncio
 import contextlib
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -46,9 +48,7 @@ JUDGES = (
 def an_api(store: Any = None, intake: Any = None, queue: Any = None, **more: Any) -> FastAPI:
     """Return an application on stand-ins for whatever is not given."""
     some_store: Any = store or KeyStore()
-    collaborators = Collaborators(
-        some_store, queue or QuietQueue(), intake or RefusingIntake(), RULES, JUDGES, **more
-    )
+    collaborators = Collaborators(some_store, queue or QuietQueue(), intake or RefusingIntake(), RULES, JUDGES, **more)
 
     @contextlib.asynccontextmanager
     async def opened() -> AsyncIterator[Collaborators]:
@@ -71,15 +71,41 @@ async def client_of(app: FastAPI, key: str | None = KEY) -> AsyncIterator[httpx2
         yield client
 
 
+@contextlib.asynccontextmanager
+async def opened_store(path: Path) -> AsyncIterator[DatabaseStore]:
+    """Open a database file."""
+    store = DatabaseStore(f"sqlite+aiosqlite:///{path}", "a secret of sixteen characters or more")
+    try:
+        yield store
+    finally:
+        await store.aclose()
+
+
+@pytest.fixture(scope="session")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with one key of every scope, to be copied: migrating takes longer than most tests."""
+    path = tmp_path_factory.mktemp("migrated") / "api.sqlite3"
+
+    async def migrate() -> None:
+        async with opened_store(path) as store:
+            await store.migrate()
+            async with store.begin() as tx:
+                await tx.ensure_key(key_sha256(KEY), name="test", workspace_id="ws_default", scopes=("admin",))
+
+    asyncio.run(migrate())
+    return path
+
+
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[DatabaseStore]:
-    """A migrated database with one key of every scope."""
-    store = DatabaseStore(f"sqlite+aiosqlite:///{tmp_path / 'api.sqlite3'}", "a secret of sixteen characters or more")
-    await store.migrate()
-    async with store.begin() as tx:
-        await tx.ensure_key(key_sha256(KEY), name="test", workspace_id="ws_default", scopes=("submit", "read", "admin"))
-    yield store
-    await store.aclose()
+async def store(migrated: Path, tmp_path: Path) -> AsyncIterator[DatabaseStore]:
+    """A database with one key of every scope."""
+    async with opened_store(copied(migrated, tmp_path)) as store:
+        yield store
+
+
+def copied(database: Path, directory: Path) -> Path:
+    """Copy a closed database."""
+    return Path(shutil.copy(database, directory))
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from tests.api.stand_ins import AwayStore
 
 NOBODY_S_ID = "feval_" + "0" * 32
 EVERY = sorted(
-    (method, route.path)
+    (method, route.path_format)
     for route in ROUTES
     if isinstance(route, Route)
     for method in route.methods or ()

@@ -1,7 +1,7 @@
 """Bodies: counted, hashed, bounded in bytes and time, and gone afterwards."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from app.api.collaborators import Limits
 from tests.api.conftest import PATH, an_api, client_of
+from tests.api.exchange import exchange
 from tests.api.stand_ins import KEY, RefusingIntake
 
 SMALL = Limits(body_bytes=4000, memory_bytes=1000, receive_seconds=0.2)
@@ -185,45 +186,3 @@ async def test_who_is_nobody_is_told_so_before_anything_is_read() -> None:
 
 def left_in(directory: Path) -> list[Path]:
     return list(directory.iterdir())
-
-
-async def exchange(
-    app: Any, messages: Sequence[dict[str, Any]], key: str = KEY, log: list[str] | None = None
-) -> list[dict[str, Any]]:
-    """Run one POST on what a server would pass on; after the messages the client is silent."""
-    left = list(messages)
-    sent: list[dict[str, Any]] = []
-    happened = [] if log is None else log
-
-    async def receive() -> dict[str, Any]:
-        if left:
-            happened.append(left[0]["type"])
-            return left.pop(0)
-        await asyncio.sleep(60)
-        raise AssertionError
-
-    async def send(message: dict[str, Any]) -> None:
-        happened.append(message["type"])
-        sent.append(message)
-
-    scope = {
-        "type": "http",
-        "asgi": {"version": "3.0", "spec_version": "2.3"},
-        "http_version": "1.1",
-        "method": "POST",
-        "path": PATH,
-        "raw_path": PATH.encode(),
-        "root_path": "",
-        "scheme": "http",
-        "query_string": b"",
-        "headers": [
-            (b"authorization", f"Bearer {key}".encode()),
-            (b"content-type", b"application/json"),
-            (b"transfer-encoding", b"chunked"),
-        ],
-        "client": ("127.0.0.1", 1),
-        "server": ("127.0.0.1", 2),
-    }
-    async with app.router.lifespan_context(app):
-        await app(scope, receive, send)
-    return sent

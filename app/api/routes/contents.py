@@ -9,15 +9,15 @@ from starlette.responses import Response
 from app.api import queries, wire
 from app.api.access import Reads
 from app.api.queries import ConversationIndex, EvaluationId
-from app.api.routes.answering import NoQuery, json_answer
-from app.api.routes.evaluations import PATH as EVALUATIONS
+from app.api.routes.answering import NoQuery, json_answer, operation_id
 from app.api.schema import contents as schema
 from app.api.schema.answers import answers
+from app.api.schema.document import SUBMIT_PATH
 from app.pipeline import read
 
-PATH = f"{EVALUATIONS}/{{evaluation_id}}"
+PATH = f"{SUBMIT_PATH}/{{evaluation_id}}"
 
-router = APIRouter(tags=["Results"])
+router = APIRouter(tags=["Results"], generate_unique_id_function=operation_id)
 
 
 @router.get(
@@ -34,7 +34,7 @@ async def list_conversations(
 
 
 @router.get(
-    f"{PATH}/conversations/{{index}}",
+    f"{PATH}/conversations/{{index:int}}",
     summary="Get a conversation",
     responses=answers(200, schema.ConversationContent, "not_found", description="The normalised conversation."),
 )
@@ -48,7 +48,7 @@ async def get_conversation(
 
 
 @router.get(
-    f"{PATH}/conversations/{{index}}/original",
+    f"{PATH}/conversations/{{index:int}}/original",
     summary="Get a conversation as it was sent",
     response_class=Response,
     responses=answers(

@@ -10,23 +10,24 @@ from app.api.access import Reads, Submits
 from app.api.problems import KINDS, ProblemError
 from app.api.queries import EvaluationId
 from app.api.receiving import idempotency_key, received
-from app.api.routes.answering import NoQuery, etag, json_answer, matches
+from app.api.routes.answering import NoQuery, etag, json_answer, matches, operation_id
 from app.api.schema import evaluations as schema
 from app.api.schema.answers import answers
-from app.api.schema.document import SUBMIT_BODY
+from app.api.schema.document import IF_NONE_MATCH, SUBMIT_BODY
+from app.api.schema.document import SUBMIT_PATH as PATH
 from app.api.streams import Stream, events, json_lines, started, while_connected
 from app.pipeline import cancel, read
 from app.pipeline.submit import submit
 
-PATH = "/v1/forensic-evaluations"
 _RETRY_SECONDS = "1"
 
-router = APIRouter(tags=["Evaluations"])
+router = APIRouter(tags=["Evaluations"], generate_unique_id_function=operation_id)
 
 
 @router.get(
     f"{PATH}/{{evaluation_id}}",
     summary="Get an evaluation",
+    openapi_extra=IF_NONE_MATCH,
     responses={
         **answers(
             200,

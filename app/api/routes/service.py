@@ -11,12 +11,12 @@ from app.api.access import AnyKey
 from app.api.collaborators import Collaborators
 from app.api.failures import request_id
 from app.api.problems import KINDS, problem
-from app.api.routes.answering import NoQuery, json_answer
+from app.api.routes.answering import NoQuery, json_answer, operation_id
 from app.api.schema import service as schema
 from app.api.schema.answers import answers, problems
 from app.pipeline.errors import QueueUnavailableError, StoreUnavailableError
 
-router = APIRouter()
+router = APIRouter(generate_unique_id_function=operation_id)
 PUBLIC = frozenset({"/healthz", "/readyz", "/openapi.json"})
 """Paths that need no key."""
 

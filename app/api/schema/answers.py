@@ -49,7 +49,7 @@ def problems(*codes: str) -> Responses:
 
 
 def _problem(status: int, codes: list[str]) -> dict[str, Any]:
-    name = "InvalidRequest" if status == 422 else "Problem"  # noqa: PLR2004 - the status itself
+    name = "InvalidRequest" if status == 422 else "NotReady" if codes == ["not_ready"] else "Problem"  # noqa: PLR2004
     headers = {}
     if status == 401:  # noqa: PLR2004 - the status itself
         headers["WWW-Authenticate"] = "How to authenticate."

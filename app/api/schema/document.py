@@ -14,8 +14,9 @@ from pydantic.json_schema import models_json_schema
 from starlette.routing import BaseRoute
 
 from app.api.problems import ITEM_CODES, KINDS
+from app.api.schema.examples import examples
 from app.api.schema.requests import ForensicRequest
-from app.api.schema.service import InvalidRequest, Problem, ProblemItem
+from app.api.schema.service import InvalidRequest, NotReady, Problem, ProblemItem
 from app.transcripts.admission_codes import VIOLATIONS
 
 TITLE = "Forensic Evals"
@@ -35,6 +36,18 @@ _TAGS = [
     {"name": "Service", "description": "Health. No key needed."},
 ]
 
+IF_NONE_MATCH: dict[str, Any] = {
+    "parameters": [
+        {
+            "name": "If-None-Match",
+            "in": "header",
+            "required": False,
+            "description": "The ETag of an earlier answer; 304 while nothing has changed since.",
+            "schema": {"type": "string"},
+        }
+    ]
+}
+SUBMIT_PATH = "/v1/forensic-evaluations"
 SUBMIT_BODY: dict[str, Any] = {
     "parameters": [
         {
@@ -57,9 +70,10 @@ def document(routes: Sequence[BaseRoute]) -> bytes:
     """Return the OpenAPI document of some routes, as JSON with sorted keys where order means nothing."""
     described = get_openapi(title=TITLE, version=VERSION, description=_DESCRIPTION, routes=routes, tags=_TAGS)
     schemas = described["components"]["schemas"]
-    schemas |= _definitions(ForensicRequest, InvalidRequest, Problem, ProblemItem)
+    schemas |= _definitions(ForensicRequest, InvalidRequest, NotReady, Problem, ProblemItem)
     described["components"]["schemas"] = dict(sorted(schemas.items()))
     _name_codes(described["components"]["schemas"])
+    _add_examples(described)
     return msgspec.json.encode(described)
 
 
@@ -72,9 +86,20 @@ def _definitions(*models: type[BaseModel]) -> dict[str, Any]:
 def _name_codes(schemas: Mapping[str, Any]) -> None:
     """List the codes a problem can carry, with their meanings."""
     kinds = {code: kind.meaning for code, kind in KINDS.items()}
-    for name in ("Problem", "InvalidRequest"):
+    for name in ("Problem", "InvalidRequest", "NotReady"):
         schemas[name]["properties"]["code"] |= _codes(kinds)
     schemas["ProblemItem"]["properties"]["code"] |= _codes({**VIOLATIONS, **ITEM_CODES})
+
+
+def _add_examples(described: Mapping[str, Any]) -> None:
+    for component, schema in described["components"]["schemas"].items():
+        found = list(examples(component).values())
+        if found:
+            schema["examples"] = found
+    body = described["paths"][SUBMIT_PATH]["post"]["requestBody"]["content"]["application/json"]
+    named = examples(ForensicRequest.__name__)
+    if named:
+        body["examples"] = {name: {"value": value} for name, value in named.items()}
 
 
 def _codes(meanings: Mapping[str, str]) -> dict[str, Any]:

@@ -47,8 +47,8 @@ class Health(WireObject):
 class Readiness(WireObject):
     """The service can do its work. Without the queue it still accepts evaluations, and judges them late."""
 
-    status: Literal["ready", "unavailable"]
-    store: Literal["ok", "unavailable"]
+    status: Literal["ready"]
+    store: Literal["ok"]
     queue: Literal["ok", "unavailable"]
 
 
@@ -73,6 +73,13 @@ class Problem(WireObject):
     detail: str
     code: str = Field(description="The stable name of what went wrong.")
     request_id: str = Field(description="The same as X-Request-Id: quote it when you ask for help.")
+
+
+class NotReady(Problem):
+    """Why the service cannot do its work."""
+
+    store: Literal["ok", "unavailable"]
+    queue: Literal["ok", "unavailable"]
 
 
 class InvalidRequest(Problem):
