@@ -1,0 +1,29 @@
+"""Warnings of half a million conversations in a list that a client can read."""
+
+from app.evaluation.model import EvaluationWarning
+from app.transcripts.model import Warning_
+
+MOST_WARNINGS = 100
+"""Warnings that an evaluation lists; those of a single conversation are all kept with it."""
+
+
+class Warnings:
+    """Collects the warnings of a request: the first hundred, and how many more there were."""
+
+    def __init__(self) -> None:
+        self._kept: list[EvaluationWarning] = []
+        self._excess = 0
+
+    def add(self, conversation: int | None, warning: Warning_) -> None:
+        """Note a warning about one conversation, or about the request."""
+        if len(self._kept) < MOST_WARNINGS - 1:
+            self._kept.append(EvaluationWarning(conversation, warning))
+        else:
+            self._excess += 1
+
+    def listed(self) -> tuple[EvaluationWarning, ...]:
+        """Return at most a hundred entries, the last of which counts what is not listed."""
+        if not self._excess:
+            return tuple(self._kept)
+        message = "further warnings, each kept with its conversation"
+        return (*self._kept, EvaluationWarning(None, Warning_("", "more_warnings", message, self._excess)))

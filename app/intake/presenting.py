@@ -1,0 +1,50 @@
+"""A stored conversation as the API shows it: events, calls, catalogue and what is odd about them.
+
+It is worked out from the evidence each time it is asked for, never stored, so that a better normalisation shows the
+next time somebody looks.
+"""
+
+from typing import Any
+
+import msgspec
+import zstandard
+
+from app.transcripts.model import ToolCall
+from app.transcripts.parsing import parse
+
+
+def present(stored: bytes) -> bytes:
+    """Return the JSON object {events, calls, catalogue, warnings} of a stored, compressed conversation."""
+    transcript = parse(zstandard.ZstdDecompressor().decompress(stored))
+    return msgspec.json.encode(
+        {
+            "events": [
+                {"index": event.index, "kind": event.kind, "turn": event.turn, "text": event.text}
+                for event in transcript.events
+            ],
+            "calls": [_call(call) for call in transcript.calls],
+            "catalogue": [{"name": tool.name, "origin": tool.origin} for tool in transcript.catalogue],
+            "warnings": [
+                {"pointer": each.pointer, "code": each.code, "message": each.message, "count": each.count}
+                for each in transcript.warnings
+            ],
+        }
+    )
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    undecodable = call.arguments is None and call.arguments_error is not None
+    return {
+        "event": call.event,
+        "output_event": call.output_event,
+        "call_id": call.call_id,
+        "tool_name": call.tool_name,
+        "kind": call.kind,
+        "arguments": call.arguments_raw if undecodable else call.arguments,
+        "output": call.output,
+        "output_available": call.output_available,
+        "outcome": call.outcome,
+        "error": call.error,
+        "schema_checkable": call.schema_checkable,
+        "parent_call_id": call.parent_call_id,
+    }
