@@ -4,7 +4,6 @@ import asyncio
 import sys
 from asyncio.subprocess import PIPE, Process
 from pathlib import Path
-from types import TracebackType
 
 import app
 from app.intake.child import LONGEST_JOB_SECONDS
@@ -30,13 +29,13 @@ class Children:
         self._idle: list[Process] = []
         self._ended: set[Process] = set()
 
-    async def __aenter__(self) -> "Children":
-        self._idle.append(await _started())
-        return self
+    async def start(self) -> None:
+        """Start a process, unless one is there."""
+        if not self._idle:
+            self._idle.append(await _started())
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def aclose(self) -> None:
+        """End the processes that have nothing to do, and wait until all are gone."""
         while self._idle:
             self._end(self._idle.pop())
         for process in self._ended:

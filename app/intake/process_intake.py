@@ -5,7 +5,6 @@ import contextlib
 import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
 
 import zstandard
 
@@ -28,7 +27,7 @@ _RETRY_SECONDS = 5
 class ProcessIntake:
     """Reads bodies and presents conversations without blocking the event loop.
 
-    Use it as an async context manager: entering starts a first process, leaving ends all.
+    Processes start when they are needed and stay; ``aclose`` ends them.
 
     Args:
         in_flight_bytes: bodies that together are larger are not read at the same time, unless there is only one.
@@ -42,14 +41,13 @@ class ProcessIntake:
         self._directory = directory
         self._children = Children(processes)
 
-    async def __aenter__(self) -> "ProcessIntake":
-        await self._children.__aenter__()
-        return self
+    async def start(self) -> None:
+        """Start a first process, so that the first large body need not wait for it."""
+        await self._children.start()
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self._children.__aexit__(kind, error, traceback)
+    async def aclose(self) -> None:
+        """End all processes."""
+        await self._children.aclose()
 
     @contextlib.asynccontextmanager
     async def admit(self, body: Body, rules: Rules) -> AsyncIterator[Admitted]:
