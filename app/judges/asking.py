@@ -5,6 +5,7 @@ words are not there is dropped and counted, and a failing label without any find
 label with faults is stored as disputed. Severity comes from the question's table, never from the model.
 """
 
+import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +14,7 @@ from app.findings.evidence import locate
 from app.findings.model import Coverage, Decision, Evidence, Finding, failed, not_scored, passed
 from app.judges.contract import Answer, Bench, Case, Prompt
 from app.judges.question import CANNOT_DETERMINE, RULES, Level, Question
-from app.transcripts.model import Transcript
+from app.transcripts.model import Event, Transcript
 from app.transcripts.render import Rendered, render
 from app.transcripts.visible import as_recorded
 
@@ -25,9 +26,11 @@ REASONS: Mapping[str, str] = {
 """Why a model judge may not score; part of every such judge's ``reasons``."""
 
 _MOST_FINDINGS = 20
-_MOST_QUOTES = 10
+_MOST_QUOTES = 5
 _MOST_QUOTE_CHARS = 2000
 _MOST_TEXT_CHARS = 4000
+_MOST_SEARCHED_CHARS = 1_000_000
+"""Words that are nowhere are looked for everywhere; an answer full of them may not hold up the process."""
 _EVENT = re.compile(r"\s*\[?e?(\d{1,9})\b")
 
 
@@ -67,10 +70,10 @@ async def ask(
     rendered = render(case.transcript, case.nonce, until=until)
     prompt = Prompt(question.dimension, RULES, rendered.text, question.asked(about), question.answer_schema)
     answer = await bench.model.ask(prompt)
-    return _decision(question, case.transcript, answer, rendered, rendered.shown.union(events))
+    return await _decision(question, case.transcript, answer, rendered, rendered.shown.union(events))
 
 
-def _decision(
+async def _decision(
     question: Question, transcript: Transcript, answer: Answer, rendered: Rendered, citable: frozenset[int]
 ) -> Decision:
     label, reasoning = answer.value["label"], answer.value["reasoning"][:_MOST_TEXT_CHARS]
@@ -88,7 +91,8 @@ def _decision(
         return not_scored("judge_abstained", reasoning, **facts)
     level = next(level for level in question.levels if level.label == label)
     items = answer.value["findings"]
-    found = [_finding(question, level, transcript, item, citable) for item in items[:_MOST_FINDINGS]]
+    places = _Places(transcript, citable)
+    found = [_finding(question, level, item, await places.of(item)) for item in items[:_MOST_FINDINGS]]
     kept = [finding for finding in found if finding is not None]
     faults = [finding for finding in kept if finding.severity != "info"]
     remarks = [finding for finding in kept if finding.severity == "info"]
@@ -102,30 +106,48 @@ def _decision(
 
 
 def _finding(
-    question: Question, level: Level, transcript: Transcript, item: Mapping[str, Any], citable: frozenset[int]
+    question: Question, level: Level, item: Mapping[str, Any], places: Sequence[tuple[Event, Evidence]]
 ) -> Finding | None:
-    quotes = item["evidence"][:_MOST_QUOTES]
-    evidence = [place for quote in quotes if (place := _place(transcript, quote, citable)) is not None]
-    if not evidence:
+    if not places:
         return None
     code = level.code or item["code"]
-    fault, event = question.faults[code], evidence[0].event
+    fault, first = question.faults[code], places[0][0]
     return Finding(
         code=code,
         severity=fault.severity,
         title=fault.title,
         description=item["description"][:_MOST_TEXT_CHARS],
         why_it_matters=fault.why_it_matters,
-        evidence=tuple(evidence),
-        event=event,
-        turn=None if event is None else transcript.events[event].turn,
+        evidence=tuple(evidence for _, evidence in places),
+        event=first.index,
+        turn=first.turn,
     )
 
 
-def _place(transcript: Transcript, cited: Mapping[str, str], citable: frozenset[int]) -> Evidence | None:
-    """Return the place of a quote, exactly in the event it cites; what an agent thought is no evidence."""
-    number, quote = _EVENT.match(cited["event"]), cited["quote"][:_MOST_QUOTE_CHARS].strip()
-    event = int(number[1]) if number else -1
-    if event not in citable or transcript.events[event].kind == "reasoning":
-        return None
-    return locate(transcript, event, quote) or locate(transcript, event, as_recorded(quote))
+class _Places:
+    """Looks up the quotes of one answer, exactly in the events they cite; what an agent thought is no evidence."""
+
+    def __init__(self, transcript: Transcript, citable: frozenset[int]) -> None:
+        self._transcript = transcript
+        self._citable = citable
+        self._room = _MOST_SEARCHED_CHARS
+
+    async def of(self, item: Mapping[str, Any]) -> list[tuple[Event, Evidence]]:
+        """Return the places of a finding's quotes, those that exist."""
+        places: list[tuple[Event, Evidence]] = []
+        for cited in item["evidence"][:_MOST_QUOTES]:
+            number, quote = _EVENT.match(cited["event"]), cited["quote"][:_MOST_QUOTE_CHARS].strip()
+            index = int(number[1]) if number else -1
+            if index not in self._citable or self._transcript.events[index].kind == "reasoning":
+                continue
+            event = self._transcript.events[index]
+            place = self._find(event, quote) or self._find(event, as_recorded(quote), but=quote)
+            places += [] if place is None else [(event, place)]
+            await asyncio.sleep(0)  # a search of a long event takes its time
+        return places
+
+    def _find(self, event: Event, quote: str, but: str = "") -> Evidence | None:
+        if quote == but or self._room < 0:
+            return None
+        self._room -= len(event.text)
+        return locate(self._transcript, event.index, quote)

@@ -1,6 +1,7 @@
 """How much of a model's answer is believed: what can be found in the recording, and nothing else."""
 
 import json
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -174,6 +175,17 @@ async def test_a_flood_of_findings_is_cut() -> None:
     decision = await asked(says("fail", *many))
     assert len(decision.findings) < 50
     assert len(decision.findings) + decision.dropped_findings == 500
+
+
+async def test_inventions_about_a_long_event_are_not_looked_for_without_end() -> None:
+    case = case_of(
+        {"messages": [{"role": "user", "content": "?"}, {"role": "assistant", "content": "word " * 100_000}]}
+    )
+    inventions = [finding(1, f"invention {number}", "rude") for number in range(20)]
+    started = time.process_time()
+    decision = await ask(QUESTION, case, bench_with(says("fail", *inventions)))
+    assert (decision.reason_code, decision.dropped_findings) == ("evidence_unverifiable", 20)
+    assert time.process_time() - started < 3
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=ascii)
