@@ -45,10 +45,10 @@ JUDGES = (
 )
 
 
-def an_api(store: Any = None, intake: Any = None, queue: Any = None, **more: Any) -> FastAPI:
+def an_api(store: Any = None, intake: Any = None, queue: Any = None, rules: Rules = RULES, **more: Any) -> FastAPI:
     """Return an application on stand-ins for whatever is not given."""
     some_store: Any = store or KeyStore()
-    collaborators = Collaborators(some_store, queue or QuietQueue(), intake or RefusingIntake(), RULES, JUDGES, **more)
+    collaborators = Collaborators(some_store, queue or QuietQueue(), intake or RefusingIntake(), rules, JUDGES, **more)
 
     @contextlib.asynccontextmanager
     async def opened() -> AsyncIterator[Collaborators]:
