@@ -128,6 +128,7 @@ class SchemaViolation:
     """Where and how an instance breaks a JSON Schema."""
 
     instance_pointer: str
+    """Of the value; of a missing property where it should be; of a property that should not be there its own."""
     schema_pointer: str
     keyword: str
     message: str
@@ -145,6 +146,10 @@ class SchemaCheck:
     unusable: str | None = None
     unusable_code: str | None = None
     """schema_unusable, schema_timeout, schema_too_large."""
+
+
+MAX_SCHEMA_BYTES = 256 * 1024
+"""JSON text of the largest schema that is checked."""
 
 
 class SchemaChecker(Protocol):

@@ -3,11 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.judges.contract import SchemaCheck, SchemaViolation
+from app.judges.contract import MAX_SCHEMA_BYTES, SchemaCheck, SchemaViolation
 from app.sandbox.lanes import Fault, Sandbox
 from app.sandbox.process import Task
-
-MAX_SCHEMA_BYTES = 256 * 1024
 
 _TOO_LARGE = SchemaCheck(
     unusable=f"the schema is larger than {MAX_SCHEMA_BYTES // 1024} KB", unusable_code="schema_too_large"
