@@ -66,6 +66,16 @@ def new_database(server: str) -> Iterator[str]:
         asyncio.run(execute(server, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)"))
 
 
+@contextlib.contextmanager
+def throwaway_postgres() -> Iterator[str]:
+    """Make an empty database wherever a PostgreSQL lets us in, and drop it; skip the test where none does."""
+    server = reachable_server()
+    if server is None:
+        pytest.skip("no PostgreSQL at " + ", ".join(make_url(url).render_as_string() for url in servers()))
+    with new_database(server) as url:
+        yield url
+
+
 @pytest.fixture(scope="session")
 def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a migrated SQLite file to copy."""
