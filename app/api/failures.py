@@ -106,7 +106,7 @@ def _parameter(error: Mapping[str, Any]) -> Item:
     name = printable(str(error["loc"][1]), _LONGEST_NAME)
     if error["type"] == "extra_forbidden":
         return Item("unknown_parameter", f"There is no query parameter {name} here.", name)
-    return Item("invalid_parameter", f"{name}: {error['msg']}", name)
+    return Item("invalid_parameter", f"{name}: {error['msg'].removeprefix('Value error, ')}", name)
 
 
 async def _http(request: Request, error: HTTPException) -> Response:

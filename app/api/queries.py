@@ -4,10 +4,11 @@ Whatever a model does not name is refused: a misspelt filter must not look like 
 """
 
 import re
+from datetime import UTC, datetime
 from typing import Annotated, Literal, TypeAlias
 
 from fastapi import Path
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from app.evaluation import model as evaluation
 from app.findings.model import Family, Severity
@@ -24,6 +25,17 @@ EvaluationId = Annotated[str, Path(description="`feval_…`", pattern=r"^feval_[
 ConversationIndex = Annotated[int, Path(description="Position in the request, from 0.", ge=0, le=_LARGEST_INDEX)]
 
 _Index = Annotated[int, Field(ge=0, le=_LARGEST_INDEX)]
+
+
+def _in_utc(moment: datetime) -> datetime:
+    """Return the same moment in UTC; the ends of the calendar have none."""
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("is too far from now") from None
+
+
+_Moment = Annotated[AwareDatetime, AfterValidator(_in_utc)]
 _Name = Annotated[str, Field(pattern=r"^[\w.:-]{1,100}$")]
 
 
@@ -65,8 +77,8 @@ class Evaluations(_List):
     order: Order = Field("desc", description="By creation.")
     status: list[evaluation.Status] = Field(default=[], max_length=100, description="Only these states.")
     result: list[Result] = Field(default=[], max_length=100, description="Only these results.")
-    created_after: AwareDatetime | None = Field(None, description="RFC 3339, or seconds since 1970.")
-    created_before: AwareDatetime | None = Field(None, description="RFC 3339, or seconds since 1970.")
+    created_after: _Moment | None = Field(None, description="Later than this: RFC 3339, or seconds since 1970.")
+    created_before: _Moment | None = Field(None, description="Earlier than this: RFC 3339, or seconds since 1970.")
 
     def page(self) -> Page:
         """Return which part is asked for. Raises CursorError."""

@@ -12,6 +12,7 @@ import httpx2
 import pytest
 
 from tests.api.conftest import PATH, an_api, client_of, copied, opened_store, submitted, talk
+from tests.api.contract import described
 from tests.api.judging import EVIDENCE, judge
 from tests.api.stand_ins import TrustingIntake
 
@@ -208,3 +209,22 @@ async def test_filters_that_mean_nothing_are_refused(
     answer = await client.get(f"{path}/{part}", params=query)
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_parameter")
     assert answer.json()["errors"][0]["parameter"] == next(iter(query))
+
+
+NASTY = (
+    *("", " ", "\x00", "\ufffd", "'", "%", "\\", "x" * 5000, "null", "None", "nan", "-inf", "1e400", "-1", "0", "1.0"),
+    *("9" * 40, "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00", "2026-02-30T00:00:00Z", "{}", "[]", "true"),
+    *("feval_" + "f" * 32, "conv_" + "0" * 32, "verdict_" + "0" * 31 + "\u0660"),
+)
+
+
+@pytest.mark.parametrize("part", ["", "/conversations", "/verdicts", "/findings", "/export", "of all"])
+async def test_no_parameter_breaks_anything(client: httpx2.AsyncClient, path: str, part: str) -> None:
+    target = PATH if part == "of all" else path + part
+    template = PATH if part == "of all" else PATH + "/{evaluation_id}" + part
+    parameters = described()["paths"][template]["get"]["parameters"]
+    names = [each["name"] for each in parameters if each["in"] == "query" and each["name"] != "wait"]
+    for name in [*names, "\x00", "\ud7ff"]:
+        for value in NASTY:
+            answer = await client.get(target, params={name: value})
+            assert answer.status_code in {200, 422}, (name, value)
