@@ -5,6 +5,7 @@ transaction that first reads and then writes would fail at once with "database i
 reading one sees one snapshot.
 """
 
+import logging
 import time
 from typing import Any
 
@@ -51,6 +52,7 @@ def open_engine(url: str | URL, pool_size: int, *, patient: bool = False) -> Asy
         "hide_parameters": True,
     }
     if parsed.get_backend_name() == "sqlite":
+        logging.getLogger("aiosqlite").setLevel(logging.INFO)  # below, it logs the parameters of every statement
         engine = create_async_engine(parsed, connect_args={"timeout": BUSY_SECONDS}, **options)
         event.listen(engine.sync_engine, "connect", _open_sqlite)
         event.listen(engine.sync_engine, "begin", _begin_sqlite)

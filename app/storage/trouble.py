@@ -40,6 +40,8 @@ def translated() -> Iterator[None]:
         raise ValueError(str(error.orig)) from None
     except (asyncpg.PostgresError, asyncpg.InterfaceError) as error:
         raise _translate(None, error) from None
+    except OverflowError as error:  # SQLite's way of refusing a number that no column can hold
+        raise StatementRefusedError(type(error).__name__) from None
     except OSError as error:
         raise StoreUnavailableError(f"{type(error).__name__}: {error}") from None
 

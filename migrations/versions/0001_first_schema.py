@@ -90,9 +90,9 @@ def _evaluations() -> None:
         _count("revision"),
         _primary("evaluations", "id"),
         _child("evaluations", "workspace_id", "workspaces"),
-        sa.CheckConstraint("remaining >= 0 AND queued >= 0 AND in_progress >= 0", name="ck_evaluations_counted"),
-        sa.CheckConstraint("remaining = queued + in_progress", name="ck_evaluations_remaining"),
-        sa.CheckConstraint("total = remaining + completed + failed + canceled", name="ck_evaluations_total"),
+        sa.CheckConstraint("remaining >= 0 AND queued >= 0 AND in_progress >= 0", name=op.f("ck_evaluations_counted")),
+        sa.CheckConstraint("remaining = queued + in_progress", name=op.f("ck_evaluations_remaining")),
+        sa.CheckConstraint("total = remaining + completed + failed + canceled", name=op.f("ck_evaluations_total")),
     )
     op.create_index("ix_evaluations_list", "evaluations", ["workspace_id", "id"])
     op.create_table(
@@ -127,7 +127,9 @@ def _conversations() -> None:
         *(_text(name, null=True) for name in ("client_id", "metadata", "redactions", "warnings")),
         _primary("conversations", "id"),
         _child("conversations", "evaluation_id", "evaluations"),
-        sa.CheckConstraint("(status = 'in_progress') = (lease_token IS NOT NULL)", name="ck_conversations_leased"),
+        sa.CheckConstraint(
+            "(status = 'in_progress') = (lease_token IS NOT NULL)", name=op.f("ck_conversations_leased")
+        ),
         sa.UniqueConstraint("evaluation_id", "idx", name="uq_conversations_evaluation_id_idx"),
     )
     _partial_index("ix_conversations_due", "conversations", ["idx", "id"], "status = 'queued'")

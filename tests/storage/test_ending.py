@@ -1,6 +1,7 @@
 import asyncio
 import random
 from collections import Counter
+from collections.abc import Awaitable
 
 import pytest
 
@@ -136,7 +137,11 @@ async def test_cancel_tells_what_it_found(store: DatabaseStore) -> None:
 async def test_cancel_and_finish_at_once_leave_one_end(store: DatabaseStore, seed: int) -> None:
     evaluation_id = await submit(store, 12, webhook=True)
     claims = await claim_all(store, evaluation_id)
-    steps = [*(finish(store, held) for held in claims), cancel(store, evaluation_id), cancel(store, evaluation_id)]
+    steps: list[Awaitable[object]] = [
+        *(finish(store, held) for held in claims),
+        cancel(store, evaluation_id),
+        cancel(store, evaluation_id),
+    ]
     random.Random(seed).shuffle(steps)
     await asyncio.gather(*steps)
     await cancel(store, evaluation_id)
@@ -169,7 +174,7 @@ async def test_work_goes_on_while_others_claim_reap_cancel_and_delete(store: Dat
         async with store.begin() as tx:
             await tx.unpublish(await tx.due(window=20, republish_after_seconds=0.001))
 
-    steps = [work(one) for one in [*ids, *ids]]
+    steps: list[Awaitable[object]] = [work(one) for one in [*ids, *ids]]
     steps += [reap() for _ in range(8)]
     steps += [cancel(store, evaluations[0]), cancel(store, evaluations[1]), delete(store, evaluations[1])]
     steps += [delete(store, evaluations[2]), cancel(store, evaluations[2]), delete(store, evaluations[2])]

@@ -104,9 +104,7 @@ async def test_a_verdict_is_stored_once_and_so_are_its_findings(store: DatabaseS
     assert await save(store, held, [newer])
     assert await save(store, held, [])
     assert await counts(store, ["verdicts", "findings"]) == {"verdicts": 5, "findings": 4}
-    assert await sql(
-        store, "SELECT count(*) FROM verdicts WHERE reason_code = 'timeout' AND dimension = 'relevance'"
-    ) == [(0,)]
+    assert await sql(store, "SELECT status FROM verdicts WHERE dimension = 'relevance'") == [("scored",)]
 
 
 async def test_verdicts_saved_at_once_do_not_meet(store: DatabaseStore) -> None:

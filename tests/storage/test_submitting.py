@@ -151,7 +151,7 @@ async def test_a_key_is_found_by_its_hash_until_it_is_revoked(store: DatabaseSto
         key = await reader.find_key(digest)
         assert await reader.find_key("cd" * 32) is None
     assert key is not None
-    assert (key.workspace_id, key.scopes) == ("ws_new", {"read", "write"})
+    assert (key.workspace_id, sorted(key.scopes)) == ("ws_new", ["read", "write"])
     assert await sql(store, "SELECT name FROM api_keys WHERE key_sha256 = :digest", digest=digest) == [("first",)]
     await sql(store, "UPDATE api_keys SET revoked_at = created_at WHERE key_sha256 = :digest", digest=digest)
     async with store.read() as reader:
