@@ -7,6 +7,7 @@ run and dropped after it.
 
 import asyncio
 import contextlib
+import functools
 import getpass
 import os
 import secrets
@@ -46,6 +47,7 @@ async def execute(url: str, *statements: str) -> None:
         await connection.close()
 
 
+@functools.cache
 def reachable_server() -> str | None:
     """Return the URL of a PostgreSQL that lets us in, if there is one."""
     for url in servers():
@@ -56,24 +58,17 @@ def reachable_server() -> str | None:
 
 
 @contextlib.contextmanager
-def new_database(server: str) -> Iterator[str]:
-    """Make an empty database on a server, and drop it."""
+def throwaway_postgres() -> Iterator[str]:
+    """Lend an empty database and drop it afterwards; skips where no server can be reached."""
+    server = reachable_server()
+    if server is None:
+        pytest.skip("no PostgreSQL at " + ", ".join(make_url(url).render_as_string() for url in servers()))
     name = f"forensic_test_{secrets.token_hex(6)}"
     asyncio.run(execute(server, f"CREATE DATABASE {name}"))
     try:
         yield make_url(server).set(database=name).render_as_string(hide_password=False)
     finally:
         asyncio.run(execute(server, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)"))
-
-
-@contextlib.contextmanager
-def throwaway_postgres() -> Iterator[str]:
-    """Make an empty database wherever a PostgreSQL lets us in, and drop it; skip the test where none does."""
-    server = reachable_server()
-    if server is None:
-        pytest.skip("no PostgreSQL at " + ", ".join(make_url(url).render_as_string() for url in servers()))
-    with new_database(server) as url:
-        yield url
 
 
 @pytest.fixture(scope="session")
@@ -91,18 +86,9 @@ def sqlite(sqlite_template: Path, tmp_path: Path) -> str:
 
 
 @pytest.fixture(scope="session")
-def postgres_server() -> str:
-    """Return the URL of a PostgreSQL server, or skip."""
-    server = reachable_server()
-    if server is None:
-        pytest.skip("no PostgreSQL at " + ", ".join(make_url(url).render_as_string() for url in servers()))
-    return server
-
-
-@pytest.fixture(scope="session")
-def postgres_migrated(postgres_server: str) -> Iterator[str]:
+def postgres_migrated() -> Iterator[str]:
     """Return the URL of a migrated PostgreSQL database that lives as long as the run."""
-    with new_database(postgres_server) as url:
+    with throwaway_postgres() as url:
         asyncio.run(migrate(url))
         yield url
 

@@ -9,7 +9,6 @@ from tests.databases import (  # noqa: F401 - fixtures
     database_url,
     postgres,
     postgres_migrated,
-    postgres_server,
     sqlite,
     sqlite_template,
 )

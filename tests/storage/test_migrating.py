@@ -15,7 +15,7 @@ from app.storage import migrating
 from app.storage.engine import open_engine
 from app.storage.schema import metadata
 from app.storage.store import DatabaseStore
-from tests.databases import new_database
+from tests.databases import throwaway_postgres
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,7 +26,7 @@ def blank(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     if request.param == "sqlite":
         yield f"sqlite+aiosqlite:///{tmp_path / 'blank % file.db'}"
     else:
-        with new_database(request.getfixturevalue("postgres_server")) as url:
+        with throwaway_postgres() as url:
             yield url
 
 
