@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from app.findings.model import Evidence, Role
 from app.transcripts import pointer as pointers
-from app.transcripts.content import without_images
+from app.transcripts.content import shown
 from app.transcripts.folding import Words, words
 from app.transcripts.model import Event, Json, Source, Transcript
 from app.transcripts.scan import skip_space
@@ -151,16 +151,17 @@ def _covers(span: Span | None, low: int, high: int) -> bool:
 
 
 def _across(transcript: Transcript, event: int, wanted: Words, role: Role) -> Evidence | None:
-    shown = transcript.events[event]
-    span = wanted.find(shown.text) or wanted.find_alike(shown.text)
+    said = transcript.events[event]
+    span = wanted.find(said.text) or wanted.find_alike(said.text)
     if span is None:
         return None
-    shares = [(min(high, span[1]) - max(low, span[0]), low, number) for number, low, high in _pieces(shown)]
+    shares = [(min(high, span[1]) - max(low, span[0]), low, number) for number, low, high in _pieces(said)]
     share, low, number = max(shares, default=(0, 0, 0))
     if share <= 0:
         return None
-    segment = shown.segments[number]
-    if not segment.is_string:
+    segment = said.segments[number]
+    if not segment.is_string or shown(segment) != segment.text:
+        # The text shows it otherwise than it was recorded, so characters do not correspond: all of it is cited.
         return cite(transcript, transcript.source, event, segment.pointer, role=role)
     begin = max(0, span[0] - low)
     return cite(transcript, transcript.source, event, segment.pointer, begin, begin + share, role)
@@ -170,12 +171,11 @@ def _pieces(event: Event) -> Iterator[tuple[int, int, int]]:
     """Yield where in the event's text each segment stands: its number, start and end."""
     at = 0
     for number, segment in enumerate(event.segments):
-        if without_images(segment.text) != segment.text:
-            continue
-        low = event.text.find(segment.text, at)
+        piece = shown(segment)
+        low = event.text.find(piece, at)
         if low < 0:
             return
-        at = low + len(segment.text)
+        at = low + len(piece)
         yield number, low, at
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from app.transcripts.content import without_images
+from app.transcripts.content import shown, without_images
 from app.transcripts.entry import Entry
 from app.transcripts.inner_json import decode
 from app.transcripts.model import Json, Segment
@@ -43,7 +43,7 @@ def encoded(entry: Entry, notes: Notes) -> Arguments:
         return _decoded(entry, value, notes)
     segment = entry.verbatim("arguments")
     error = _not_an_object(value)
-    return Arguments(None if error else value, None, segment.pointer, error, without_images(segment.text), (segment,))
+    return Arguments(None if error else value, None, segment.pointer, error, shown(segment), (segment,))
 
 
 def free_text(entry: Entry, notes: Notes) -> Arguments:
@@ -64,7 +64,7 @@ def whole(key: str) -> ArgumentReader:
             return Arguments(None, None, entry.pointer())
         segment = entry.segment(value, key)
         raw = value if isinstance(value, str) else None
-        return Arguments(value, raw, segment.pointer, None, without_images(segment.text), (segment,))
+        return Arguments(value, raw, segment.pointer, None, shown(segment), (segment,))
 
     return read
 
@@ -77,8 +77,8 @@ def fields(*keys: str) -> ArgumentReader:
         segments = tuple(entry.segment(value, key) for key, value in found.items())
         only = segments[0] if len(segments) == 1 else None
         raw = only.text if only and only.is_string else None
-        text = only.text if only else _shown(found)
-        return Arguments(found, raw, only.pointer if only else entry.pointer(), None, without_images(text), segments)
+        text = shown(only) if only else _dumped(found)
+        return Arguments(found, raw, only.pointer if only else entry.pointer(), None, text, segments)
 
     return read
 
@@ -94,7 +94,7 @@ def web_action(entry: Entry, _: Notes) -> Arguments:
         for key, text in action.items()
         if isinstance(text, str) and key not in ("type", "sources")
     )
-    return Arguments(value, None, entry.pointer("action"), None, _shown(value), segments)
+    return Arguments(value, None, entry.pointer("action"), None, _dumped(value), segments)
 
 
 def nothing(entry: Entry, _: Notes) -> Arguments:
@@ -121,5 +121,5 @@ def _not_an_object(value: Json) -> str | None:
     return f"{kinds.get(type(value), 'a number')}, not an object"
 
 
-def _shown(value: Json) -> str:
+def _dumped(value: Json) -> str:
     return without_images(json.dumps(value, ensure_ascii=False)) if value else ""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from app.transcripts.entry import Entry
 from app.transcripts.model import Json, Segment
 from app.transcripts.notes import Notes
+from app.transcripts.text import without_escapes
 
 TEXT_KEYS = {
     "output_text": "text",
@@ -64,6 +65,11 @@ class Content:
 def without_images(text: str) -> str:
     """Return ``text`` with pictures in ``data:`` URLs replaced by ``[image]``."""
     return _DATA_IMAGE.sub("[image]", text) if ";base64," in text else text
+
+
+def shown(segment: Segment) -> str:
+    """Return a segment as a reader sees it: no pictures and, in JSON text, characters instead of their escapes."""
+    return without_images(segment.text if segment.is_string else without_escapes(segment.text))
 
 
 def parts(entry: Entry, values: list[Json], *path: str | int) -> Iterator[Part]:

@@ -29,7 +29,7 @@ _MESSAGES = {
     "context_incomplete": "{!r}: the agent knew things that are not in this recording",
     "list_tools_failed": "listing the tools of the server {!r} failed",
     "nested_tool": "{!r} is declared in the nesting of Chat Completions; read as a flat function tool",
-    "unnamed_tool": "a tool entry of type {!r} has no name and was left out of the catalogue",
+    "unnamed_tool": "a tool entry of type {!r} names no tool and was left out of the catalogue",
     "repeated_tool": "the tool {!r} is declared more than once; the first declaration counts",
     "tools_ignored": "a list of tools that is not an array of objects was left out of the catalogue",
 }

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from app.transcripts.content import are_parts, parts, without_images
+from app.transcripts.content import are_parts, parts, shown
 from app.transcripts.entry import Entry
 from app.transcripts.inner_json import decode
 from app.transcripts.model import Json, Segment
@@ -55,8 +55,8 @@ def result(key: str = "output", *, null_counts: bool = True, scalars: bool = Tru
             found = _from_parts(entry, item[key], scalars, notes, key)
         else:
             segment = entry.verbatim(key)
-            shown = "" if item[key] is None else without_images(segment.text)
-            found = Output(item[key], segment.pointer, True, text=shown, segments=(segment,))
+            text = "" if item[key] is None else shown(segment)
+            found = Output(item[key], segment.pointer, True, text=text, segments=(segment,))
         return judged(entry, found)
 
     return read
@@ -126,8 +126,8 @@ def _from_string(entry: Entry, text: str, scalars: bool, notes: Notes, *path: st
         notes.add("replaced_characters", *place, count=decoded.replaced)
     is_value = decoded.error is None and (scalars or isinstance(decoded.value, dict | list))
     segment = entry.string(text, *path)
-    shown = without_images(text)
-    return Output(decoded.value if is_value else text, segment.pointer, True, text=shown, segments=(segment,))
+    value = decoded.value if is_value else text
+    return Output(value, segment.pointer, True, text=shown(segment), segments=(segment,))
 
 
 def _from_parts(entry: Entry, values: list[Json], scalars: bool, notes: Notes, key: str) -> Output:

@@ -5,6 +5,7 @@ traffic. They are replaced in the JSON *text*, before anything decodes it, so th
 them, and one for one, so that offsets into the decoded strings stay those of the recording.
 """
 
+import json
 import re
 
 REPLACEMENT = "\ufffd"
@@ -15,6 +16,8 @@ _LOW = rf"u[dD][c-fC-F]{_HEX}{{2}}"
 # An escape starts at the last backslash of an odd run. The run is taken whole, from its first backslash and without
 # giving any back, so that a body of nothing but backslashes costs one look at each.
 _ESCAPE = re.compile(rf"(?<!\\)(?P<run>\\++)(?:(?P<pair>{_HIGH}\\{_LOW})|u(?:0000|[dD][89a-fA-F]{_HEX}{{2}}))")
+_ESCAPES = re.compile(rf"(?<!\\)(?P<run>\\++)(?P<escapes>u{_HEX}{{4}}(?:\\u{_HEX}{{4}})*+)")
+_FIRST_PRINTABLE = "\u00a0"
 _ESCAPED_LENGTH = len(r"\u0000")
 _REPLACEMENT_ESCAPE = r"\ufffd"
 
@@ -56,3 +59,19 @@ def replace_unstorable(text: str) -> tuple[str, int]:
         return found[:-_ESCAPED_LENGTH] + _REPLACEMENT_ESCAPE
 
     return _ESCAPE.sub(replacement, text), replaced
+
+
+def without_escapes(text: str) -> str:
+    r"""Return JSON text with ``\u`` escapes spelt as the characters they mean, for a reader.
+
+    What has to stay escaped for the text to remain JSON, or to be seen, stays. The text holds no lone surrogates.
+    """
+    return _ESCAPES.sub(_meant, text) if r"\u" in text else text
+
+
+def _meant(match: re.Match[str]) -> str:
+    if len(match["run"]) % 2 == 0:
+        return match[0]
+    meant = json.loads(f'"\\{match["escapes"]}"')
+    shown = (character if character >= _FIRST_PRINTABLE else f"\\u{ord(character):04x}" for character in meant)
+    return match["run"][:-1] + "".join(shown)
