@@ -18,6 +18,7 @@ from app.judges.budget import BudgetedModel
 from app.judges.catalogue import BY_NAME
 from app.judges.contract import Bench, Case, JudgeModel, SchemaChecker
 from app.judges.run import RetryIn, run
+from app.judges.tools.schema_patience import PatientSchemas
 from app.pipeline.errors import StoreUnavailableError
 from app.pipeline.finish import finish, give_up
 from app.pipeline.ports import Claim, Lease, Store
@@ -85,7 +86,7 @@ class Examiner:
             await _put_back(self.store, claim.lease, _UNKNOWN_JUDGE_DELAY_SECONDS, burn_attempt=False)
             return
         case = await self._case(claim)
-        bench = Bench(self.schemas, self._model(claim))
+        bench = Bench(PatientSchemas(self.schemas), self._model(claim))
         async with Recorder(self.store, claim.lease) as recorder:
             outcome = await run(
                 [BY_NAME[name] for name in claim.judges],

@@ -64,11 +64,7 @@ def _subjects(case: Case) -> Sequence[Subject]:
 async def _decide(case: Case, _: Subject, __: Bench) -> Decision:
     transcript = case.transcript
     groups = _groups(transcript)
-    findings = [
-        finding
-        for code in FAULTS
-        for finding in (_finding(transcript, group) for group in groups.get(code, [])[:_MOST_FINDINGS])
-    ]
+    findings = tuple(_finding(transcript, group) for code in FAULTS for group in groups.get(code, [])[:_MOST_FINDINGS])
     counted = [_counted(code, groups[code]) for code in FAULTS if code in groups]
     calls = count(len(transcript.judged_calls), "tool call")
     if any(finding.severity != "info" for finding in findings):
