@@ -17,7 +17,7 @@ ENV PATH=/opt/forensic/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     FORENSIC_HOST=0.0.0.0 \
     FORENSIC_DATA_DIR=/var/lib/forensic
-USER forensic
+USER 10001
 WORKDIR /var/lib/forensic
 VOLUME /var/lib/forensic
 EXPOSE 8000

@@ -16,7 +16,7 @@ LONGEST_MESSAGE = 2_000
 LONGEST_FIELD = 300
 LONGEST_TRACEBACK = 20_000
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
-_CHATTY = ("asyncio", "aiosqlite", "httpcore2", "httpx2", "openai", "sqlalchemy")
+_CHATTY = ("alembic", "asyncio", "aiosqlite", "httpcore2", "httpx2", "openai", "sqlalchemy")
 
 
 def set_up_logs(level: str = "info", stream: TextIO | None = None) -> None:

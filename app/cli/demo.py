@@ -28,10 +28,10 @@ from app.settings import export_settings, read_settings
 
 NEXT_STEPS = """\
 What you can do now:
-  make serve                       run the service here; it prints a key and a curl line
-  .venv/bin/forensic submit FILE   examine conversations of your own
-  FORENSIC_JUDGE_MODEL=... FORENSIC_JUDGE_BASE_URL=... make serve
-                                   let a model judge what code cannot decide
+  make serve                      run the service here; prints a key and a curl
+  .venv/bin/forensic submit FILE  examine conversations of your own
+  FORENSIC_JUDGE_MODEL=NAME FORENSIC_JUDGE_BASE_URL=URL make serve
+                                  let a model judge what code cannot decide
 README.md tells the rest."""
 
 
@@ -41,7 +41,7 @@ def demo(console: Console) -> None:
     Raises:
         CommandError: the service does not work here; its log is in the message.
     """
-    loop_factory = uvicorn.Config("app.main:create_app").get_loop_factory()
+    loop_factory = uvicorn.Config("app.main:create_app", log_config=None).get_loop_factory()
     with tempfile.TemporaryDirectory(prefix="forensic-demo-", ignore_cleanup_errors=True) as folder:
         log_path = Path(folder) / "log"
         with log_path.open("w", encoding="utf-8") as log_file, asyncio.Runner(loop_factory=loop_factory) as runner:

@@ -1,4 +1,7 @@
-"""The ``forensic`` command line: what can be asked for, and how failures are told."""
+"""The ``forensic`` command line: what can be asked for, and how failures are told.
+
+Commands that run the service import it when they are called: that takes a second, and ``submit`` does without.
+"""
 
 import asyncio
 import os
@@ -9,10 +12,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from app import wiring
-from app.cli.demo import demo as show_demo
 from app.cli.failure import CommandError
-from app.cli.serve import serve as run_service
 from app.cli.submit import How
 from app.cli.submit import submit as submit_files
 from app.logs import set_up_logs
@@ -62,6 +62,8 @@ def serve(
     with_worker: Annotated[bool, typer.Option(help="Run a worker too when FORENSIC_REDIS_URL is set.")] = False,
 ) -> None:
     """Run the service until Ctrl-C; without FORENSIC_REDIS_URL, a private Redis and a worker too."""
+    from app.cli.serve import serve as run_service  # noqa: PLC0415  # see above
+
     given = {"host": host, "port": None if port is None else str(port)}
     export_settings({name: value for name, value in given.items() if value is not None})
     settings = read_settings()
@@ -80,6 +82,8 @@ def worker() -> None:
 @cli.command()
 def migrate() -> None:
     """Bring the database's schema up to date."""
+    from app import wiring  # noqa: PLC0415  # see above
+
     settings = read_settings()
     set_up_logs(settings.log_level)
     asyncio.run(wiring.migrate(settings))
@@ -89,6 +93,8 @@ def migrate() -> None:
 @cli.command()
 def demo() -> None:
     """Examine a bundled set of conversations on a service of its own; leaves nothing behind."""
+    from app.cli.demo import demo as show_demo  # noqa: PLC0415  # see above
+
     show_demo(Console())
 
 

@@ -18,6 +18,7 @@ COLOURS = {"critical": "bold white on red", "high": "bold red", "medium": "yello
 LONGEST_QUOTE = 160
 LONGEST_LINE = 300
 MOST_NAMES = 10
+MOST_PLACES = 3
 PASS, FAIL, UNDECIDED = 0, 1, 3
 
 
@@ -38,9 +39,9 @@ def plain(value: object, longest: int = LONGEST_LINE) -> str:
 def findings_table(findings: Sequence[Mapping[str, Any]], names: Mapping[int, str]) -> Table:
     """Return findings with their evidence, worst first, then by conversation."""
     table = Table(box=None, padding=(0, 1, 1, 0), show_edge=False, expand=True, header_style="bold")
-    table.add_column("Conversation", ratio=5, overflow="fold")
+    table.add_column("Conversation", ratio=4, overflow="fold")
     table.add_column("Severity", min_width=8, no_wrap=True)
-    table.add_column("What was found, and where it stands", ratio=15, overflow="fold")
+    table.add_column("What was found, and where it stands", ratio=16, overflow="fold")
     ordered = sorted(findings, key=lambda each: (SEVERITIES.index(each["severity"]), each["conversation"]))
     for finding in ordered:
         severity = finding["severity"]
@@ -54,7 +55,9 @@ def findings_table(findings: Sequence[Mapping[str, Any]], names: Mapping[int, st
 
 def _finding(finding: Mapping[str, Any]) -> RenderableType:
     lines = [Text(plain(finding["title"]), "bold"), Text(f"{finding['dimension']}: {plain(finding['description'])}")]
-    lines += [_evidence(each) for each in finding["evidence"]]
+    lines += [_evidence(each) for each in finding["evidence"][:MOST_PLACES]]
+    if (more := len(finding["evidence"]) - MOST_PLACES) > 0:
+        lines.append(Text(f"  … and {_count(more, 'more place')}", "dim"))
     return Group(*lines)
 
 

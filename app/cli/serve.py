@@ -27,7 +27,7 @@ def serve(settings: Settings, *, with_worker: bool) -> None:
         CommandError: it cannot start.
     """
     set_up_logs(settings.log_level)
-    loop_factory = uvicorn.Config("app.main:create_app").get_loop_factory()
+    loop_factory = uvicorn.Config("app.main:create_app", log_config=None).get_loop_factory()
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         runner.run(_serve(settings, with_worker=with_worker))
 

@@ -48,7 +48,7 @@ def popen(command: list[str], **pipes: int) -> "subprocess.Popen[bytes]":
 
 
 async def gone(pid: int) -> bool:
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 20
     while alive(pid) and time.monotonic() < deadline:
         await asyncio.sleep(0.02)
     return not alive(pid)
@@ -84,7 +84,7 @@ async def test_elsewhere_the_end_of_the_pipe_ends_the_child(tmp_path: Path) -> N
     assert watcher.stdin is not None
     watcher.stdin.close()
     assert await gone(child)
-    assert watcher.wait(5) == -signal.SIGKILL % 256 or watcher.returncode != 0
+    assert watcher.wait(20) != 0
 
 
 def test_a_child_whose_parent_is_gone_already_is_not_started() -> None:
@@ -126,7 +126,7 @@ async def test_a_child_that_ends_is_started_again(monkeypatch: pytest.MonkeyPatc
         return started[-1]
 
     async with kept_running("sleeper", begin):
-        await asyncio.wait_for(third.wait(), 5)
+        await asyncio.wait_for(third.wait(), 20)
         assert alive(started[2].pid)
     assert not alive(started[2].pid)
 
