@@ -108,13 +108,15 @@ def locate(transcript: Transcript, event: int, quote: str, role: Role = "violati
 
 def _strings(transcript: Transcript, event: int) -> Iterator[tuple[str | _Step | None, str]]:
     """Yield the event's strings: first those a reader sees, then all others in its entry."""
-    seen = transcript.events[event].segments
-    yield from ((segment.pointer, segment.text) for segment in seen if segment.is_string)
+    seen = [segment for segment in transcript.events[event].segments if segment.is_string]
+    yield from ((segment.pointer, segment.text) for segment in seen)
+    known = {id(segment.text) for segment in seen}
     waiting: list[tuple[_Step | None, Json]] = [(None, _resolve(transcript, transcript.source, event, ()))]
     while waiting:
         steps, value = waiting.pop()
         if isinstance(value, str):
-            yield steps, value
+            if id(value) not in known:
+                yield steps, value
         elif isinstance(value, dict):
             waiting += [(_Step(steps, key), member) for key, member in reversed(value.items())]
         elif isinstance(value, list):

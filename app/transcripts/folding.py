@@ -19,6 +19,7 @@ _UNSEEN = "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff"
 _BLANK = rf"[\s{_UNSEEN}]{{2,}}+|[^\S ]|[{_UNSEEN}]"
 _FOREIGN = rf"[^\x00-\x7f\s{_UNSEEN}]"
 _SPECIAL = re.compile(rf"(?P<blank>{_BLANK})|[\x21-\x7e]?(?:{_FOREIGN}++(?:[ ](?={_FOREIGN}))?)++")
+_ASCII_RUN = re.compile(r"[0-9A-Za-z]+")
 _HAS_SPACE = re.compile(r"\s")
 _ALIKE = {
     **dict.fromkeys(map(ord, "\u2018\u2019\u201a\u201b\u2032\u00b4\u02bc\u2039\u203a"), "'"),
@@ -46,8 +47,11 @@ class Words:
 
     def find_alike(self, text: str) -> Span | None:
         """Return where ``text`` holds words that read the same. Linear in its length."""
-        for folding in _foldings(text):
-            for wanted in self.folded:
+        # Folding changes no ASCII letter or digit, so that a text without the words' longest run of them needs none.
+        plain = text.isascii() and r"\u" not in text
+        possible = [wanted for wanted in self.folded if not plain or _longest_run(wanted) in text]
+        for folding in _foldings(text) if possible else ():
+            for wanted in possible:
                 low = folding.text.find(wanted)
                 if low >= 0:
                     return folding.origin(low, low + len(wanted))
@@ -91,6 +95,10 @@ class Folding:
         start, (low, high) = self._starts[number], self._origins[number]
         following = self._starts[number + 1] if number + 1 < len(self._starts) else len(self.text)
         return (low + at - start, low + at - start + 1) if following - start == high - low else (low, high)
+
+
+def _longest_run(wanted: str) -> str:
+    return max(_ASCII_RUN.findall(wanted), key=len, default="")
 
 
 def _foldings(text: str) -> Iterator[Folding]:
