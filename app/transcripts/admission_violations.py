@@ -4,6 +4,7 @@ Violations come one by one, so that whoever has seen enough can stop asking: a b
 no more than its first few.
 """
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 
 from app.transcripts.admission_entries import conversation_members, entries, entry_members, string
@@ -13,6 +14,9 @@ from app.transcripts.model import Violation
 _CONTAINERS = ("messages", "items")
 _ROLES = ("user", "assistant")
 _RESPONSES_ROLES = ("system", "developer", "tool", "function")
+
+_LOOK_AHEAD = 1000
+"""With so many wrong entries, nobody waits for the whole list to be searched for a reply."""
 
 Violations = Iterator[Violation]
 
@@ -43,39 +47,55 @@ def _containers(text: bytes, found: Mapping[str, bytes]) -> Violations:
         yield Violation((), "no_container", message)
 
 
-def _list(name: str, raw: bytes) -> Violations:
+def _messages(raw: bytes) -> Violations:
+    lacking = Violation(("messages",), "no_assistant_turn", "messages must hold at least one assistant turn")
+    return _listed("messages", raw, _message, lambda entry: _string(entry, "role") == "assistant", lacking)
+
+
+def _listed(
+    name: str,
+    raw: bytes,
+    check: Callable[[int, bytes], Violations],
+    is_reply: Callable[[bytes], bool],
+    lacking: Violation,
+) -> Violations:
+    """Check a list and its entries; ``lacking`` comes first, as long as few entries are wrong, when none is a reply."""
     if not raw.startswith(b"["):
         yield Violation((name,), "wrong_type", f"{name} must be an array, not {kind(raw)}")
-    elif raw[1:].lstrip() == b"]":
-        yield Violation((name,), "empty", f"{name} must not be empty")
-
-
-def _messages(raw: bytes) -> Violations:
-    broken = next(_list("messages", raw), None)
-    if broken is not None:
-        yield broken
         return
-    if not any(_role(entry) == "assistant" for entry in entries(raw)):
-        yield Violation(("messages",), "no_assistant_turn", "messages must hold at least one assistant turn")
-    for index, entry in enumerate(entries(raw)):
-        if entry.startswith(b"{"):
-            yield from _message(index, entry)
-        else:
-            yield Violation(
-                ("messages", index), "wrong_type", f"messages[{index}] must be an object, not {kind(entry)}"
-            )
+    replied = False
+    index = -1
+
+    def entry_violations() -> Violations:
+        nonlocal replied, index
+        for index, entry in enumerate(entries(raw)):
+            replied = replied or is_reply(entry)
+            if entry.startswith(b"{"):
+                yield from check(index, entry)
+            else:
+                message = f"{name}[{index}] must be an object, not {kind(entry)}"
+                yield Violation((name, index), "wrong_type", message)
+
+    found = entry_violations()
+    first = list(itertools.islice(found, _LOOK_AHEAD))
+    if index < 0:
+        yield Violation((name,), "empty", f"{name} must not be empty")
+    elif not replied and len(first) < _LOOK_AHEAD:
+        yield lacking
+    yield from first
+    yield from found
 
 
 def _message(index: int, entry: bytes) -> Violations:
     found = entry_members(entry)
+    for name in ("role", "content"):
+        if name not in found:
+            yield Violation(("messages", index), "missing", f"messages[{index}]: {name} is missing")
     for name, raw in found.items():
         if name == "role":
             yield from _message_role(index, raw)
         elif name == "content":
             yield from _message_content(index, raw)
-    for name in ("role", "content"):
-        if name not in found:
-            yield Violation(("messages", index), "missing", f"messages[{index}]: {name} is missing")
 
 
 def _message_role(index: int, raw: bytes) -> Violations:
@@ -107,22 +127,12 @@ def _message_content(index: int, raw: bytes) -> Violations:
 
 
 def _items(raw: bytes) -> Violations:
-    broken = next(_list("items", raw), None)
-    if broken is not None:
-        yield broken
-        return
-    if not any(_is_reply(entry) for entry in entries(raw)):
-        message = 'items must hold at least one assistant message: "type": "message" with "role": "assistant"'
-        yield Violation(("items",), "no_assistant_turn", message)
-    for index, entry in enumerate(entries(raw)):
-        yield from _item(index, entry)
+    message = 'items must hold at least one assistant message: "type": "message" with "role": "assistant"'
+    return _listed("items", raw, _item, _is_reply, Violation(("items",), "no_assistant_turn", message))
 
 
 def _item(index: int, entry: bytes) -> Violations:
     place = f"items[{index}]"
-    if not entry.startswith(b"{"):
-        yield Violation(("items", index), "wrong_type", f"{place} must be an object, not {kind(entry)}")
-        return
     found = entry_members(entry)
     raw = found.get("type")
     if raw is None:
@@ -157,10 +167,6 @@ _CHECKS: Mapping[str, Callable[[bytes], Violations]] = {
     "tools": _tools,
     "expectations": _expectations,
 }
-
-
-def _role(entry: bytes) -> str | None:
-    return _string(entry, "role")
 
 
 def _is_reply(entry: bytes) -> bool:
