@@ -10,7 +10,7 @@ from app.judges.tools.argument_validity import ARGUMENT_VALIDITY
 from app.transcripts.model import Transcript
 from tests.judges.recordings import call, decide, output, recorded, tool, user
 
-SCHEMA = {
+SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
         "sku": {"type": "string"},
@@ -195,3 +195,14 @@ async def test_quotes_stay_short_however_long_the_arguments(bench: Bench) -> Non
     huge = json.dumps({"count": 0, "sku": "x" * 2_000_000})
     (finding,) = (await _only(_recorded(huge), bench)).findings
     assert len(finding.evidence[0].quote) <= 600
+
+
+async def test_foreign_words_are_shown_escaped_and_short(bench: Bench) -> None:
+    name = "order\u202e" + "n" * 500
+    arguments = '{"\\u0000\\ud800": 1, "sku": "A", "lines": [{"note": 1}]}'
+    schema = {"properties": {"lines": SCHEMA["properties"]["lines"]}, "additionalProperties": False}
+    decision = await _only(recorded(call(name, arguments), tools=[tool(name, schema)]), bench)
+    assert len(decision.findings) == 3
+    for text in (decision.rationale, *(finding.description for finding in decision.findings)):
+        assert text.isprintable()
+        assert len(text) < 1000

@@ -36,3 +36,22 @@ async def test_what_is_broken_but_quick_costs_no_patience() -> None:
     schemas = PatientSchemas(_Schemas(0))
     await schemas.check([("bad", "{}")] * 500)
     assert await schemas.check([("good", "{}"), ("bad", "{}")]) == [SchemaCheck(), SLOW]
+
+
+async def test_only_a_few_checks_of_a_conversation_are_under_way_at_once() -> None:
+    under_way = most = 0
+
+    class Counting:
+        async def check(self, jobs: Sequence[tuple[str, str]]) -> list[SchemaCheck]:
+            nonlocal under_way, most
+            under_way += 1
+            most = max(most, under_way)
+            await asyncio.sleep(0)
+            under_way -= 1
+            return [SchemaCheck()] * len(jobs)
+
+    schemas = PatientSchemas(Counting())
+    async with asyncio.TaskGroup() as group:
+        for _ in range(100):
+            group.create_task(schemas.check([("good", "{}")]))
+    assert 1 < most <= 8

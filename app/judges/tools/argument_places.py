@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from app.findings.evidence import EvidenceError, cite
 from app.findings.model import Evidence, Role
+from app.judges.tools.calls import arguments_text
 from app.judges.tools.places import LONGEST_QUOTE, call_place, short_cite
 from app.transcripts import pointer as pointers
 from app.transcripts.model import ToolCall, Transcript
@@ -34,11 +35,13 @@ def argument_place(
         with_key: whether its name belongs to what is cited, because the name is what is wrong.
     """
     tokens = pointers.split(pointer)
+    if len(arguments_text(transcript, call)) > _LONGEST_SEARCHED:
+        return call_place(transcript, call, role)
     if call.arguments_raw is None:
         place = short_cite(transcript, transcript.source, call.event, call.arguments_pointer + pointer, role)
         return place or call_place(transcript, call, role)
     span = value_span(call.arguments_raw, tokens)
-    if span is None or not call.arguments_raw:
+    if span is None:
         return call_place(transcript, call, role)
     start, end = span
     if with_key and tokens:
@@ -55,8 +58,6 @@ def value_span(raw: str, tokens: Sequence[str]) -> Span | None:
 
     Of a repeated key the last value counts, as for whoever decodes the text.
     """
-    if len(raw) > _LONGEST_SEARCHED:
-        return None
     try:
         return find(raw, skip_space(raw, 0), tokens)
     except (ValueError, IndexError, RecursionError):

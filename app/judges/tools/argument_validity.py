@@ -8,7 +8,6 @@ The declared schema is the yardstick. If it is wrong, so is the finding, which t
 Where there is no schema, or one that judges nothing, nothing is scored: an unchecked call has not passed.
 """
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 
@@ -16,10 +15,10 @@ from app.findings.model import Decision, Evidence, Finding, Subject, failed, not
 from app.judges.contract import Bench, Case, Judge, SchemaViolation
 from app.judges.question import Fault
 from app.judges.tools.argument_places import argument_place
-from app.judges.tools.calls import call_of, call_subjects
+from app.judges.tools.calls import arguments_text, call_of, call_subjects
 from app.judges.tools.places import call_place, short_cite
-from app.judges.tools.reporting import count, report, severities
-from app.judges.tools.schema_text import schema_text
+from app.judges.tools.reporting import count, report, severities, shown
+from app.judges.tools.tool_schema import schema_place, schema_text
 from app.transcripts import pointer as pointers
 from app.transcripts.model import Json, Tool, ToolCall, Transcript
 
@@ -126,10 +125,10 @@ def _without_schema(transcript: Transcript, call: ToolCall) -> Decision:
 
 
 async def _against_schema(transcript: Transcript, call: ToolCall, tool: Tool, bench: Bench) -> Decision:
-    schema = schema_text(tool)
+    schema = schema_text(transcript, tool)
     if schema is None:
         return not_scored("schema_too_large", f"The schema of {_name(call)} is too large to be checked.")
-    (result,) = await bench.schemas.check([(schema, call.arguments_raw or json.dumps(call.arguments))])
+    (result,) = await bench.schemas.check([(schema, arguments_text(transcript, call))])
     if result.unusable is not None:
         code = result.unusable_code or "schema_unusable"
         return not_scored(code, f"The schema of {_name(call)} cannot judge this call: {result.unusable}.")
@@ -181,7 +180,7 @@ def _schema_place(transcript: Transcript, tool: Tool, violation: SchemaViolation
         required = _value_at(tool.parameters, place)
         if name and isinstance(required, list) and name[0] in required:
             place = f"{place}/{required.index(name[0])}"
-    return short_cite(transcript, tool.source, tool.event, tool.parameters_pointer + place, "support")
+    return schema_place(transcript, tool, place)
 
 
 def _value_at(value: Json, pointer: str) -> Json:
@@ -198,8 +197,8 @@ def _told(violation: SchemaViolation) -> str:
     place = violation.instance_pointer
     if _code(violation) in ("missing_required_argument", "unexpected_argument"):
         around, _, _ = place.rpartition("/")  # the message names the argument itself
-        return f"{violation.message} in {around}" if around else violation.message
-    return f"{place or 'the arguments'}: {violation.message}"
+        return f"{violation.message} in {shown(around)}" if around else violation.message
+    return f"{shown(place, 'the arguments')}: {violation.message}"
 
 
 def _code(violation: SchemaViolation) -> str:
@@ -218,7 +217,7 @@ def _satisfied(call: ToolCall, schema: Json) -> str:
 
 
 def _name(call: ToolCall) -> str:
-    return call.tool_name or "the tool"
+    return shown(call.tool_name)
 
 
 ARGUMENT_VALIDITY = Judge(

@@ -6,6 +6,7 @@ one that names the call or the event.
 
 from app.findings.evidence import EvidenceError, cite, whole
 from app.findings.model import Evidence, Role
+from app.judges.tools.calls import arguments_text
 from app.transcripts.model import Source, ToolCall, Transcript
 
 LONGEST_QUOTE = 600
@@ -36,9 +37,11 @@ def event_place(transcript: Transcript, event: int, role: Role) -> Evidence:
 
 def call_place(transcript: Transcript, call: ToolCall, role: Role) -> Evidence:
     """Cite a call by its arguments, or by its name where it has none worth citing."""
-    arguments = short_cite(transcript, transcript.source, call.event, call.arguments_pointer, role)
-    if arguments is not None and call.arguments:
-        return arguments
+    readable = call.arguments_raw or len(arguments_text(transcript, call)) <= LONGEST_QUOTE
+    if call.arguments and readable:
+        arguments = short_cite(transcript, transcript.source, call.event, call.arguments_pointer, role)
+        if arguments is not None:
+            return arguments
     name = short_cite(transcript, transcript.source, call.event, "/name", role)
     return name or event_place(transcript, call.event, role)
 

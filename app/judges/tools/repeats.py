@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from app.judges.tools.calls import arguments_text
 from app.transcripts.model import Json, ToolCall, Transcript
 
 LOOP = 3
@@ -77,7 +78,7 @@ def find_repeats(transcript: Transcript) -> Repeats:
     """Return every group of redundant calls, in order; no call is in two of them."""
     found: list[Repeat] = []
     unsettled: list[ToolCall] = []
-    for stretch in _stretches(transcript.judged_calls):
+    for stretch in _stretches(transcript):
         if stretch[0].kind in _STATEFUL_KINDS:
             continue
         loops = list(_loops(stretch))
@@ -89,12 +90,12 @@ def find_repeats(transcript: Transcript) -> Repeats:
     return Repeats(tuple(sorted(found, key=lambda repeat: repeat.calls[0].event)), tuple(unsettled))
 
 
-def _stretches(calls: Sequence[ToolCall]) -> Iterator[list[ToolCall]]:
+def _stretches(transcript: Transcript) -> Iterator[list[ToolCall]]:
     """Yield the lists of equal calls between which nothing changed."""
-    open_stretches: dict[str, list[ToolCall]] = {}
+    open_stretches: dict[tuple[str | None, ...], list[ToolCall]] = {}
     last_change = -1
-    for call in calls:
-        key = _key(call)
+    for call in transcript.judged_calls:
+        key = _key(transcript, call)
         stretch = open_stretches.get(key)
         if stretch is not None and last_change <= stretch[-1].event:
             stretch.append(call)
@@ -136,10 +137,10 @@ def _weight(before: ToolCall, after: ToolCall) -> Literal["identical_repeat", "i
     return "identical_recheck" if excused or not (failed or _reads(after)) else "identical_repeat"
 
 
-def _key(call: ToolCall) -> str:
-    as_written = call.arguments is None or len(call.arguments_raw or "") > _LONGEST_COMPARED
-    arguments = call.arguments_raw if as_written else _canonical(call.arguments)
-    return _canonical([call.kind, call.server_label, call.tool_name, arguments])
+def _key(transcript: Transcript, call: ToolCall) -> tuple[str | None, ...]:
+    text = arguments_text(transcript, call)
+    as_written = call.arguments is None or len(text) > _LONGEST_COMPARED
+    return call.kind, call.server_label, call.tool_name, text if as_written else _canonical(call.arguments)
 
 
 def _canonical(value: Json) -> str:

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from app.findings.model import Evidence, Finding, Severity
 from app.judges.question import Fault
 
+_LONGEST_SHOWN = 120
+
 
 def report(
     faults: Mapping[str, Fault],
@@ -29,3 +31,13 @@ def severities(faults: Mapping[str, Fault]) -> dict[str, Severity]:
 def count(number: int, noun: str) -> str:
     """Return ``1 call``, ``3 calls``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def shown(text: str | None, instead: str = "the tool") -> str:
+    """Return foreign words fit for a sentence of ours: short, control characters escaped."""
+    if not text:
+        return instead
+    visible = "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text[: _LONGEST_SHOWN + 1]
+    )
+    return visible if len(visible) <= _LONGEST_SHOWN else f"{visible[: _LONGEST_SHOWN - 1]}…"

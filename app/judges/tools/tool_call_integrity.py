@@ -14,7 +14,7 @@ from app.findings.model import Decision, Evidence, Finding, Subject, failed, pas
 from app.judges.contract import Bench, Case, Judge
 from app.judges.question import Fault
 from app.judges.tools.places import call_place, event_place, short_cite
-from app.judges.tools.reporting import count, report, severities
+from app.judges.tools.reporting import count, report, severities, shown
 from app.transcripts.model import RecordFact, Transcript
 
 FAULTS: Mapping[str, Fault] = {
@@ -94,7 +94,7 @@ def _counted(code: str, groups: Sequence[Sequence[RecordFact]]) -> str:
 def _finding(transcript: Transcript, group: Sequence[RecordFact]) -> Finding:
     fact = group[0]
     name = None if fact.call is None else transcript.calls[fact.call].tool_name
-    about = f" ({name})" if name else ""
+    about = f" ({shown(name)})" if name else ""
     description = f"Event {fact.event}{about}: {fact.message}."
     if fact.code == "call_without_output" and fact.event == len(transcript.events) - 1:
         description = f"Event {fact.event}{about}: the recording ends with this call, before any output."

@@ -12,7 +12,7 @@ from app.judges.contract import Bench, Case, Judge
 from app.judges.question import Fault
 from app.judges.tools.places import call_place, output_place
 from app.judges.tools.repeats import Repeat, find_repeats
-from app.judges.tools.reporting import count, report, severities
+from app.judges.tools.reporting import count, report, severities, shown
 from app.transcripts.model import Transcript
 
 FAULTS: Mapping[str, Fault] = {
@@ -73,8 +73,8 @@ def _finding(transcript: Transcript, repeat: Repeat) -> Finding:
     more = f" and {len(repeat.calls) - _MOST_PLACES} more" if len(repeat.calls) > _MOST_PLACES else ""
     how = "failing each time" if first.outcome in ("failed", "suspected_failure") else "with the same result"
     description = (
-        f"{first.tool_name or 'A tool without a name'} is called {len(repeat.calls)} times with the same arguments, "
-        f"{how} (events {events}{more})."
+        f"{shown(first.tool_name, 'A tool without a name')} is called {len(repeat.calls)} times with the same "
+        f"arguments, {how} (events {events}{more})."
     )
     places = [call_place(transcript, call, "violation") for call in again[: _MOST_PLACES - 1]]
     results = [output_place(transcript, call, "support") for call in (first, again[-1])]
