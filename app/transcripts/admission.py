@@ -14,20 +14,9 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import msgspec
-from msgspec import UNSET, Raw
+from msgspec import UNSET, Raw, UnsetType
 
-from app.transcripts.admission_entries import (
-    Fields,
-    Item,
-    Message,
-    fields,
-    lenient_items,
-    lenient_messages,
-    objects,
-    strict_items,
-    strict_messages,
-    string,
-)
+from app.transcripts.admission_entries import Conversation, Item, Message, lenient, strict, string
 from app.transcripts.admission_redaction import Redacted, may_have_credentials, redact
 from app.transcripts.admission_violations import violations
 from app.transcripts.admission_wording import kind
@@ -80,15 +69,15 @@ def admit(
         What is known of it at the door, or why it may not come in: at least one violation, each found when asked for.
     """
     try:
-        read = fields(text)
-        admission = _admission(read, strict=True)
+        read = strict(text)
+        admission = _admission(read)
     except (msgspec.ValidationError, _NotAdmittedError):
         broken = violations(text)
         first = next(broken, None)
         if first is not None:
             return itertools.chain((first,), broken)
-        read = fields(text)
-        admission = _admission(read, strict=False)
+        read = lenient(text)
+        admission = _admission(read)
     came = text if received is None else received
     cut = redact(came) if credentials and may_have_credentials(came) else None
     if cut is None and not replaced and read.id is UNSET and read.metadata is UNSET:
@@ -96,19 +85,17 @@ def admit(
     return _with_details(admission, read, cut, replaced)
 
 
-def _admission(read: Fields, *, strict: bool) -> Admission:
-    """Apply the rules; raise at the first that is broken."""
+def _admission(read: Conversation) -> Admission:
+    """Apply the rules that concern more than one entry; raise at the first that is broken."""
     if read.expectations is not UNSET:
         raise _NotAdmittedError
-    if isinstance(read.messages, Raw):
+    if not isinstance(read.messages, UnsetType):
         if read.items is not UNSET:
             raise _NotAdmittedError
-        return _messages(strict_messages(read.messages) if strict else lenient_messages(read.messages))
-    if not isinstance(read.items, Raw):
+        return _messages(read.messages)
+    if isinstance(read.items, UnsetType):
         raise _NotAdmittedError
-    if isinstance(read.tools, Raw):
-        objects(read.tools)
-    return _items(strict_items(read.items) if strict else lenient_items(read.items))
+    return _items(read.items)
 
 
 def _messages(entries: Sequence[Message]) -> Admission:
@@ -142,7 +129,7 @@ def _items(entries: Sequence[Item]) -> Admission:
     return Admission("items", warnings=notes.warnings())
 
 
-def _with_details(plain: Admission, read: Fields, cut: Redacted | None, replaced: int) -> Admission:
+def _with_details(plain: Admission, read: Conversation, cut: Redacted | None, replaced: int) -> Admission:
     """Add what was noticed besides the rules."""
     warnings = list(plain.warnings)
     if replaced:
@@ -163,7 +150,7 @@ def _with_details(plain: Admission, read: Fields, cut: Redacted | None, replaced
     )
 
 
-def _client_id(read: Fields, warnings: list[Warning_]) -> str | None:
+def _client_id(read: Conversation, warnings: list[Warning_]) -> str | None:
     raw = bytes(read.id) if isinstance(read.id, Raw) else b"null"
     if raw == b"null":
         return None
@@ -177,7 +164,7 @@ def _client_id(read: Fields, warnings: list[Warning_]) -> str | None:
     return client_id
 
 
-def _metadata(read: Fields, warnings: list[Warning_]) -> str | None:
+def _metadata(read: Conversation, warnings: list[Warning_]) -> str | None:
     raw = bytes(read.metadata) if isinstance(read.metadata, Raw) else b"null"
     if raw == b"null":
         return None

@@ -19,17 +19,6 @@ MOST_ENTRIES = 4_000_000
 _SMALL_BYTES = 1 << 20
 
 
-class Fields(Struct, gc=False):
-    """A conversation."""
-
-    messages: Optional = UNSET
-    items: Optional = UNSET
-    tools: Optional = UNSET
-    id: Optional = UNSET
-    metadata: Optional = UNSET
-    expectations: Optional = UNSET
-
-
 class Message(Struct, gc=False):
     """An entry of ``messages`` that breaks no rule."""
 
@@ -49,56 +38,89 @@ class Object(Struct, gc=False):
     """Any object at all."""
 
 
-class _Loose(Struct, gc=False):
+class Conversation(Struct, gc=False):
+    """A conversation whose entries break no rule; it may still have no reply, both containers or none."""
+
+    messages: list[Message] | UnsetType = UNSET
+    items: list[Item] | UnsetType = UNSET
+    tools: list[Object] | UnsetType = UNSET
+    id: Optional = UNSET
+    metadata: Optional = UNSET
+    expectations: Optional = UNSET
+
+
+class _LooseConversation(Struct, gc=False):
+    messages: Optional = UNSET
+    items: Optional = UNSET
+    tools: Optional = UNSET
+    id: Optional = UNSET
+    metadata: Optional = UNSET
+    expectations: Optional = UNSET
+
+
+class _LooseEntry(Struct, gc=False):
     type: Optional = UNSET
     role: Optional = UNSET
     content: Optional = UNSET
     tool_calls: Optional = UNSET
 
 
-fields: Callable[[bytes], Fields] = msgspec.json.Decoder(Fields).decode
-strict_messages: Callable[[Raw], list[Message]] = msgspec.json.Decoder(list[Message]).decode
-strict_items: Callable[[Raw], list[Item]] = msgspec.json.Decoder(list[Item]).decode
-objects: Callable[[Raw | bytes], list[Object]] = msgspec.json.Decoder(list[Object]).decode
+strict: Callable[[bytes], Conversation] = msgspec.json.Decoder(Conversation).decode
 string: Callable[[Raw | bytes], str] = msgspec.json.Decoder(str).decode
 
-_loose: Callable[[bytes], _Loose] = msgspec.json.Decoder(_Loose).decode
+_loose: Callable[[bytes], _LooseConversation] = msgspec.json.Decoder(_LooseConversation).decode
+_loose_entry: Callable[[bytes], _LooseEntry] = msgspec.json.Decoder(_LooseEntry).decode
 _members: Callable[[bytes], dict[str, Raw]] = msgspec.json.Decoder(dict[str, Raw]).decode
+_objects: Callable[[Raw | bytes], list[Object]] = msgspec.json.Decoder(list[Object]).decode
 _raw_entries: Callable[[Raw | bytes], list[Raw]] = msgspec.json.Decoder(list[Raw]).decode
 
 
-def lenient_messages(raw: Raw) -> list[Message]:
-    """Read messages that break no rule once the last of repeated keys counts."""
-    read = [_loose(entry) for entry in entries(raw)]
-    return [Message(_string_or_none(each.role), _string_or_none(each.content), each.tool_calls) for each in read]  # type: ignore[arg-type] # checked by `violations`
-
-
-def lenient_items(raw: Raw) -> list[Item]:
-    """Read items that break no rule once the last of repeated keys counts; a role may be anything."""
-    read = [_loose(entry) for entry in entries(raw)]
-    return [Item(_string_or_none(each.type), _string_or_none(each.role)) for each in read]  # type: ignore[arg-type] # checked by `violations`
+def lenient(text: bytes) -> Conversation:
+    """Read a conversation in which ``violations`` found nothing: last keys count, an item's role may be anything."""
+    loose = _loose(text)
+    messages, items = (
+        [_loose_entry(entry) for entry in entries(raw)] if isinstance(raw, Raw) else None
+        for raw in (loose.messages, loose.items)
+    )
+    conversation = Conversation(id=loose.id, metadata=loose.metadata)
+    if messages is not None:
+        conversation.messages = [
+            Message("assistant" if _string(each.role) == "assistant" else "user", "", each.tool_calls)
+            for each in messages
+        ]
+    if items is not None:
+        conversation.items = [Item(_string(each.type) or "", _string(each.role)) for each in items]
+    return conversation
 
 
 def entries(array: Raw | bytes) -> Iterable[bytes]:
     """Return the elements of an array, verbatim; one after the other where there are too many to be held."""
-    if len(array) > 2 * MOST_ENTRIES and _too_many(array):
-        text = bytes(array)
-        return (text[start:end] for start, end in elements(text, 0))
-    return map(bytes, _raw_entries(array))
+    held = slices(array)
+    if held is not None:
+        return map(bytes, held)
+    text = bytes(array)
+    return (text[start:end] for start, end in elements(text, 0))
+
+
+def slices(array: Raw | bytes) -> list[Raw] | None:
+    """Return the elements of an array, or None where there are too many to be held."""
+    return None if len(array) > 2 * MOST_ENTRIES and _too_many(array) else _raw_entries(array)
 
 
 def conversation_members(text: bytes) -> dict[str, bytes]:
     """Return the members of a conversation that the door has rules for, in document order unless it is very large."""
     if len(text) <= _SMALL_BYTES:
-        return {name: bytes(raw) for name, raw in _members(text).items() if name in Fields.__struct_fields__}
-    return _given(fields(text))
+        return {
+            name: bytes(raw) for name, raw in _members(text).items() if name in _LooseConversation.__struct_fields__
+        }
+    return _given(_loose(text))
 
 
 def entry_members(text: bytes) -> dict[str, bytes]:
     """Return ``type``, ``role``, ``content`` and ``tool_calls`` of an entry, ordered as ``conversation_members``."""
     if len(text) <= _SMALL_BYTES:
-        return {name: bytes(raw) for name, raw in _members(text).items() if name in _Loose.__struct_fields__}
-    return _given(_loose(text))
+        return {name: bytes(raw) for name, raw in _members(text).items() if name in _LooseEntry.__struct_fields__}
+    return _given(_loose_entry(text))
 
 
 def _given(values: Struct) -> dict[str, bytes]:
@@ -110,10 +132,10 @@ def _too_many(array: Raw | bytes) -> bool:
     if bytes(array).count(b",") < MOST_ENTRIES:
         return False
     try:
-        return len(objects(array)) > MOST_ENTRIES
+        return len(_objects(array)) > MOST_ENTRIES
     except msgspec.ValidationError:
         return True
 
 
-def _string_or_none(raw: Optional) -> str | None:
+def _string(raw: Optional) -> str | None:
     return string(raw) if isinstance(raw, Raw) and bytes(raw).startswith(b'"') else None
