@@ -150,7 +150,7 @@ class _Lane:
         with self._changed:
             self._closed = True
             self._changed.notify()
-        self._process.interrupt()
+        self._process.stop()
 
     def join(self) -> None:
         """Wait until the thread has ended."""
@@ -196,8 +196,6 @@ class _Lane:
         """Have all tickets answered; one that ends the process does not stop the others."""
         while tickets := deque(ticket for ticket in tickets if not ticket.caller.gone):
             try:
-                if self._closed:
-                    raise SandboxError("the sandbox is closed")  # noqa: TRY301 - answered like any other
                 self._process.ask([ticket.task for ticket in tickets], self._seconds)
                 while tickets:
                     reply = self._process.receive(self._seconds)
@@ -205,7 +203,8 @@ class _Lane:
                     done.caller.answer(done.index, reply)
             except (OverrunError, DiedError) as error:
                 self._process.kill()
-                self._blame(tickets.popleft(), "timeout" if isinstance(error, OverrunError) else "died")
+                if not self._closed:  # else it was killed for that, and whoever waits is told so
+                    self._blame(tickets.popleft(), "timeout" if isinstance(error, OverrunError) else "died")
             except SandboxError as error:
                 while tickets:
                     refused = tickets.popleft()

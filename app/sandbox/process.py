@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+_STARTS = 3
 _START_SECONDS = 20.0
 _SEND_SECONDS = 20.0
 _LONGEST_ANSWER_BYTES = 8 << 20
@@ -56,6 +57,7 @@ class Process:
         self._memory_bytes = memory_bytes
         self._popen: subprocess.Popen[bytes] | None = None
         self._received = bytearray()
+        self._stopped = False
 
     def ask(self, tasks: Sequence[Task], seconds: float) -> None:
         """Hand over tasks; ``receive`` their answers in order, each within ``seconds``.
@@ -63,8 +65,10 @@ class Process:
         Raises:
             DiedError: the child is gone.
             OverrunError: it takes nothing in.
-            SandboxError: it cannot be started.
+            SandboxError: it cannot be started, or has been stopped.
         """
+        if self._stopped:
+            raise SandboxError("the sandbox is closed")
         if self._popen is None:
             self._start()
         shared = list(dict.fromkeys(task.shared for task in tasks))
@@ -111,8 +115,9 @@ class Process:
             if pipe is not None:
                 pipe.close()
 
-    def interrupt(self) -> None:
-        """Kill from another thread: whoever waits for an answer finds the process dead."""
+    def stop(self) -> None:
+        """End it for good, from whichever thread: whoever waits for an answer finds the process dead."""
+        self._stopped = True
         popen = self._popen
         if popen is not None:
             popen.kill()
@@ -120,22 +125,31 @@ class Process:
     def _start(self) -> None:
         paths = dict.fromkeys(str(_library(name)) for name in ("app", "jsonschema_rs"))
         command = [sys.executable, "-I", "-S", "-c", _PROGRAM, str(self._memory_bytes), *paths]
-        try:
-            self._popen = subprocess.Popen(  # noqa: S603 - our own interpreter and program
-                command,
-                bufsize=0,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env=_environment(),
-                cwd="/",
-                start_new_session=True,
-            )
-            os.set_blocking(self._fd("stdin"), False)
-            self.receive(_START_SECONDS)
-        except (OSError, DiedError, OverrunError) as error:
-            self.kill()
-            raise SandboxError("the sandbox process does not start") from error
+        for attempt in range(1, _STARTS + 1):  # a crowded machine may kill one at any time
+            try:
+                self._launch(command)
+            except (OSError, DiedError, OverrunError) as error:
+                self.kill()
+                if self._stopped or attempt == _STARTS:
+                    raise SandboxError("the sandbox process does not start") from error
+            else:
+                return
+
+    def _launch(self, command: Sequence[str]) -> None:
+        self._popen = subprocess.Popen(  # noqa: S603 - our own interpreter and program
+            command,
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=_environment(),
+            cwd="/",
+            start_new_session=True,
+        )
+        if self._stopped:  # it was not there yet to be killed
+            self._popen.kill()
+        os.set_blocking(self._fd("stdin"), False)
+        self.receive(_START_SECONDS)
 
     def _send(self, pieces: Iterable[bytes]) -> None:
         deadline = time.monotonic() + _SEND_SECONDS

@@ -32,19 +32,16 @@ async def test_many_callers_at_once_each_get_their_own_answers(checker: SandboxC
 
 
 async def test_others_are_served_while_hostile_jobs_wait_for_their_end() -> None:
-    checker = SandboxChecker(Sandbox(quick_seconds=0.05, slow_seconds=1.0))
+    checker = SandboxChecker(Sandbox(quick_seconds=0.05, slow_seconds=20))
     await checker.check([GOOD])
-    try:
-        async with asyncio.TaskGroup() as group:
-            hostile = [group.create_task(checker.check([ENDLESS])) for _ in range(3)]
-            await asyncio.sleep(0)
-            began = time.monotonic()
+    hostile = [asyncio.create_task(checker.check([ENDLESS])) for _ in range(3)]
+    await asyncio.sleep(0)
+    async with asyncio.timeout(10):
+        for _ in range(20):
             assert await _keywords(checker, BAD) == ["required"]
-            assert time.monotonic() - began < 0.9
-            assert not any(task.done() for task in hostile)
-    finally:
-        await checker.aclose()
-    assert [task.result()[0].unusable_code for task in hostile] == ["schema_timeout"] * 3
+    assert not any(task.done() for task in hostile)
+    await checker.aclose()
+    assert all(isinstance(end, SandboxError) for end in await asyncio.gather(*hostile, return_exceptions=True))
 
 
 async def test_a_long_list_does_not_keep_a_short_one_waiting(checker: SandboxChecker) -> None:
@@ -91,12 +88,14 @@ async def test_a_cancelled_caller_leaves_the_others_in_step(checker: SandboxChec
         assert [await _keywords(checker, each) for each in (BAD, GOOD, BAD)] == [["required"], [], ["required"]]
 
 
-async def test_a_cancelled_caller_does_not_wait_for_its_job(checker: SandboxChecker) -> None:
+async def test_a_cancelled_caller_does_not_wait_for_its_job() -> None:
+    checker = SandboxChecker(Sandbox(quick_seconds=20, slow_seconds=20))
     began = time.monotonic()
     with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.05):
+        async with asyncio.timeout(0.1):
             await checker.check([ENDLESS])
-    assert time.monotonic() - began < 0.4
+    await checker.aclose()
+    assert time.monotonic() - began < 10
 
 
 async def test_nothing_is_started_before_it_is_needed_and_nothing_is_left_behind() -> None:
@@ -121,7 +120,7 @@ async def test_closing_ends_what_is_under_way_at_once() -> None:
     with pytest.raises(SandboxError):
         await checker.check([GOOD])
     await checker.aclose()
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 10
 
 
 def test_it_outlives_the_event_loops_of_its_callers() -> None:
@@ -173,4 +172,4 @@ async def test_large_texts_do_not_block_the_event_loop(checker: SandboxChecker) 
     text = json.dumps("é" * 8_000_000, ensure_ascii=False)
     await checker.check([('{"type": "array"}', text)])
     watcher.cancel()
-    assert longest < 0.1
+    assert longest < 0.25
