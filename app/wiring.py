@@ -23,6 +23,7 @@ from app.queueing.arq_queue import ArqQueue, connect
 from app.queueing.arq_worker import listen
 from app.queueing.fallback import FallbackQueue
 from app.queueing.in_process import InProcessQueue
+from app.queueing.stopping import stop
 from app.sandbox.checker import SandboxChecker
 from app.settings import Settings
 from app.storage.store import DatabaseStore
@@ -78,9 +79,14 @@ async def run_worker(settings: Settings) -> None:
         stack.push_async_callback(redis.aclose)
         own = InProcessQueue(examiner.judge, settings.worker_max_jobs)
         stack.push_async_callback(own.aclose)
-        async with asyncio.TaskGroup() as group:
-            group.create_task(_dispatch(settings, store, FallbackQueue(redis, own)))
-            group.create_task(listen(url, examiner.judge, max_jobs=settings.worker_max_jobs))
+        tasks = (
+            asyncio.create_task(_dispatch(settings, store, FallbackQueue(redis, own))),
+            asyncio.create_task(listen(url, examiner.judge, max_jobs=settings.worker_max_jobs)),
+        )
+        stack.push_async_callback(stop, *tasks)
+        ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in ended:
+            task.result()
 
 
 async def migrate(settings: Settings) -> None:
@@ -96,13 +102,7 @@ async def _in_process(settings: Settings, store: Store, stack: contextlib.AsyncE
     examiner = await _examiner(settings, store, stack)
     queue = InProcessQueue(examiner.judge, settings.worker_max_jobs)
     stack.push_async_callback(queue.aclose)
-    task = asyncio.create_task(_dispatch(settings, store, queue))
-
-    async def stop() -> None:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-    stack.push_async_callback(stop)
+    stack.push_async_callback(stop, asyncio.create_task(_dispatch(settings, store, queue)))
     return queue
 
 

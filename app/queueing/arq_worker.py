@@ -14,6 +14,7 @@ from arq.worker import Worker, func
 from redis.exceptions import RedisError
 
 from app.queueing.arq_queue import JOB_NAME, connect, deserialize, serialize
+from app.queueing.stopping import stop
 
 _log = logging.getLogger(__name__)
 
@@ -51,21 +52,22 @@ async def listen(url: str, judge_conversation: Callable[[str], Awaitable[None]],
             handle_signals=False,
             log_results=False,
         )
+        polling = asyncio.ensure_future(worker.main())
         try:
-            await worker.async_run()
+            await asyncio.wait({polling})
+            polling.result()
         except (RedisError, OSError) as error:
             _log.warning("the queue is away: %s", type(error).__name__)
             await asyncio.gather(*worker.tasks.values(), return_exceptions=True)
         finally:
-            await _stop(worker)
+            await _stop(worker, polling)
         await asyncio.sleep(_PAUSE_SECONDS)
 
 
-async def _stop(worker: Worker) -> None:
-    tasks = list(worker.tasks.values())
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+async def _stop(worker: Worker, polling: "asyncio.Task[None]") -> None:
+    worker.allow_pick_jobs = False
+    await stop(polling, again_seconds=0.2)
+    await stop(*worker.tasks.values())
     try:
         await worker.pool.aclose(close_connection_pool=True)
     except (RedisError, OSError):

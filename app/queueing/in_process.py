@@ -6,6 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from app.pipeline.errors import QueueUnavailableError
+from app.queueing.stopping import stop
 
 _log = logging.getLogger(__name__)
 
@@ -51,7 +52,4 @@ class InProcessQueue:
     async def aclose(self) -> None:
         """Stop: what is under way is cancelled, which gives it back to the database."""
         self._closed = True
-        tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await stop(*self._tasks.values())
