@@ -83,7 +83,7 @@ _of_evaluation = conversations.c.evaluation_id == bindparam("evaluation")
 _CANCEL_CONVERSATIONS = (
     update(conversations)
     .where(_of_evaluation, conversations.c.status.in_(["queued", "in_progress"]))
-    .values(status="canceled", lease_token=None, lease_until=None, published_at=None)
+    .values(status="canceled", lease_token=None, lease_until=None)
 )
 _CANCEL = (
     update(evaluations)

@@ -31,9 +31,8 @@ _row = conversations.c
 _queued = _row.status == QUEUED
 _due = and_(_queued, _row.next_run_at <= Now())
 _lost = and_(_row.status == IN_PROGRESS, _row.lease_until < Now())
-still_ours = and_(
-    _row.id == bindparam("conversation"), _row.lease_token == bindparam("token"), _row.status == IN_PROGRESS
-)
+still_ours = and_(_row.id == bindparam("conversation"), _row.lease_token == bindparam("token"))
+"""Under this lease; only a conversation in progress has one, as a constraint sees to."""
 _unleased = {"lease_token": None, "lease_until": None, "published_at": None}
 
 # Those rung for longest ago have left the window, or nothing would be due again after a queue forgot a whole window.
@@ -85,7 +84,6 @@ _LEASE = (
         attempt=_row.attempt + 1,
         lease_token=bindparam("token"),
         lease_until=later("lease_seconds"),
-        published_at=None,
     )
 )
 _DONE = select(

@@ -23,7 +23,7 @@ class DatabaseStore:
     """PostgreSQL or a SQLite file, by URL.
 
     On SQLite there is one writer at a time; those of this process queue up in order, since SQLite's own waiting
-    is by polling and leaves some behind. Several processes may use one file.
+    is by polling and leaves some behind. Several processes may use one file. Transactions do not nest.
     """
 
     def __init__(self, url: str, secret_key: str, pool_size: int = 10) -> None:
@@ -79,7 +79,8 @@ class DatabaseStore:
             yield
             return
         try:
-            await asyncio.wait_for(self._writer.acquire(), BUSY_SECONDS)
+            async with asyncio.timeout(BUSY_SECONDS):
+                await self._writer.acquire()
         except TimeoutError:
             raise StoreUnavailableError("another transaction has been writing for too long") from None
         try:

@@ -202,6 +202,7 @@ async def main(url, name):
     for number in range(30):
         async with store.begin() as tx:
             await tx.find_key("x")
+            await asyncio.sleep(0.002)
             await tx.ensure_key(f"{name}{number}", name=name, workspace_id="ws_one", scopes=[])
     await store.aclose()
 asyncio.run(main(*sys.argv[1:]))

@@ -1,5 +1,6 @@
 import asyncio
 import math
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -105,6 +106,21 @@ async def test_a_verdict_is_stored_once_and_so_are_its_findings(store: DatabaseS
     assert await save(store, held, [])
     assert await counts(store, ["verdicts", "findings"]) == {"verdicts": 5, "findings": 4}
     assert await sql(store, "SELECT status FROM verdicts WHERE dimension = 'relevance'") == [("scored",)]
+
+
+async def test_many_findings_are_stored_once(store: DatabaseStore) -> None:
+    evaluation_id = await submit(store)
+    [held] = await claim_all(store, evaluation_id)
+    text = "\0\ud800 é\U0001f600"
+    decision = failed("bad", [finding("low", event, title=text) for event in range(30)])
+    some = [verdict(name, decision) for name in ("a", "b", "c")]
+    assert await save(store, held, some[:2])
+    assert await save(store, held, some)
+    async with store.read() as reader:
+        found = (await reader.findings(WORKSPACE, evaluation_id, FindingFilter(), EVERYTHING)).data
+    assert Counter(one.dimension for one in found) == {"a": 30, "b": 30, "c": 30}
+    assert {one.finding.title for one in found} == {"\ufffd\ufffd é\U0001f600"}
+    assert found[0].finding == finding("low", 0, title="\ufffd\ufffd é\U0001f600")
 
 
 async def test_verdicts_saved_at_once_do_not_meet(store: DatabaseStore) -> None:

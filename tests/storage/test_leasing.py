@@ -74,6 +74,17 @@ async def test_spent_tokens_and_costs_are_those_of_finished_conversations(store:
     assert (held.tokens_spent, held.cost_spent_usd) == (39, 0.75)
 
 
+async def test_what_is_put_back_at_once_is_rung_for_at_once(store: DatabaseStore) -> None:
+    ids = await conversation_ids(store, await submit(store))
+    for _ in range(2):
+        async with store.begin() as tx:
+            assert await tx.due(window=1, republish_after_seconds=60) == ids
+        held = await claim(store, ids[0])
+        assert held is not None
+        async with store.begin() as tx:
+            assert await tx.put_back(held.lease, delay_seconds=0, burn_attempt=False)
+
+
 async def test_what_is_put_back_is_due_after_its_delay(store: DatabaseStore) -> None:
     evaluation_id = await submit(store)
     [held] = await claim_all(store, evaluation_id)

@@ -218,6 +218,7 @@ async def pages(reader: Reader, name: str, evaluation_id: str, where: Any, page:
         part = await page_of(reader, name, evaluation_id, page, where=where)
         read += part.data
         assert len(part.data) == page.limit or not part.has_more
+        assert part.data or page.after is None, "there was said to be more"
         if not part.has_more:
             return read
         page = replace(page, after=read[-1].id)
