@@ -15,6 +15,7 @@ from app.logs import escape_controls
 
 SEVERITIES = ("critical", "high", "medium", "low", "info")
 COLOURS = {"critical": "bold white on red", "high": "bold red", "medium": "yellow", "low": "cyan", "info": "dim"}
+UNSCORED = {"completed": "nothing scored"}
 LONGEST_QUOTE = 160
 LONGEST_LINE = 300
 MOST_NAMES = 10
@@ -71,8 +72,11 @@ def _evidence(evidence: Mapping[str, Any]) -> Text:
     )
 
 
-def undecided_table(verdicts: Iterable[Mapping[str, Any]]) -> Table | None:
-    """Return what was not scored or went wrong, grouped by reason; None when there is nothing."""
+def undecided_table(verdicts: Iterable[Mapping[str, Any]], title: str = "Verdicts") -> Table | None:
+    """Return what was not scored or went wrong, grouped by reason; None when there is nothing.
+
+    ``title`` heads the counts, and says it when not all verdicts were looked at.
+    """
     counts: Counter[str] = Counter()
     dimensions: dict[str, dict[str, None]] = {}
     for verdict in verdicts:
@@ -83,7 +87,7 @@ def undecided_table(verdicts: Iterable[Mapping[str, Any]]) -> Table | None:
         return None
     table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, header_style="bold")
     table.add_column("Reason")
-    table.add_column("Verdicts", justify="right")
+    table.add_column(title, justify="right")
     table.add_column("Dimensions", overflow="fold")
     for reason, count in counts.most_common():
         table.add_row(Text(plain(reason)), str(count), Text(plain(", ".join(dimensions[reason]))))
@@ -122,7 +126,7 @@ def dimensions_table(evaluation: Mapping[str, Any]) -> Table:
 
 def conversations_line(conversations: Sequence[Mapping[str, Any]], names: Mapping[int, str]) -> Text:
     """Count the conversations' results, and name some of those that could not be examined in full."""
-    counts = Counter(str(each["result"] or each["status"]) for each in conversations)
+    counts = Counter(each["result"] or UNSCORED.get(each["status"], each["status"]) for each in conversations)
     text = Text.assemble(("Conversations: ", "bold"), ", ".join(f"{n} {result}" for result, n in counts.most_common()))
     unexamined = [_name(each["index"], names) for each in conversations if each["result"] in {"partial", "error"}]
     if unexamined:

@@ -18,6 +18,7 @@ from app.cli.progress import follow
 from app.logs import escape_controls
 
 MOST_FINDINGS = 20
+SAMPLE = 100
 STANDARD_INPUT = "-"
 
 
@@ -75,12 +76,23 @@ async def _tell(client: Client, evaluation: Mapping[str, Any], body: Submission,
     console.print(report.conversations_line(conversations, names))
     console.print()
     console.print(report.dimensions_table(evaluation))
+    await _tell_undecided(client, path, console)
     if findings:
         console.print()
         console.print(report.findings_table(findings, names))
         rest = sum(evaluation["findings"].values()) - len(findings)
         if rest > 0:
             console.print(f"… and {rest} more: GET {path}/findings", highlight=False)
+
+
+async def _tell_undecided(client: Client, path: str, console: Console) -> None:
+    """Say why verdicts are missing, by a sample of them: there may be a great many."""
+    parts = [await client.get(f"{path}/verdicts", status=each, limit=str(SAMPLE)) for each in ("not_scored", "error")]
+    title = f"of the first {SAMPLE}" if any(part["has_more"] for part in parts) else "Verdicts"
+    table = report.undecided_table([verdict for part in parts for verdict in part["data"]], title)
+    if table is not None:
+        console.print("\nNot scored, and why:", style="bold")
+        console.print(table)
 
 
 async def _worst(client: Client, path: str) -> list[dict[str, Any]]:
@@ -94,6 +106,7 @@ async def _worst(client: Client, path: str) -> list[dict[str, Any]]:
 
 
 def _name(conversation: Mapping[str, Any], places: Sequence[str]) -> str:
+    """The client's own id, else where it stands; the folder would take the room of the name."""
     index = conversation["index"]
-    place = places[index] if index < len(places) else f"[{index}]"
-    return place if conversation["client_id"] is None else f"{place} {conversation['client_id']}"
+    place = places[index].rpartition("/")[2] if index < len(places) else f"[{index}]"
+    return str(conversation["client_id"] or place)

@@ -61,6 +61,7 @@ FINDING = {
 }
 ACCEPTED = (202, evaluation(status="queued", result=None, finished_at=None))
 NOTHING_FOUND = (200, listing())
+UNDECIDED = {"dimension": "task_completion", "reason_code": "no_judge_model"}
 
 
 def run(*arguments: str, stdin: bytes | None = None) -> Any:
@@ -135,12 +136,13 @@ def test_without_waiting_the_id_is_all(chat: str) -> None:
 def test_findings_are_shown_without_their_tricks(chat: str) -> None:
     tally = {"info": 0, "low": 0, "medium": 0, "high": 1, "critical": 0}
     answers = [*finished(result="fail", findings=tally)[:3], NOTHING_FOUND, (200, listing(FINDING)), NOTHING_FOUND]
-    with service(*answers) as stub:
+    with service(*answers, NOTHING_FOUND, NOTHING_FOUND, (200, listing(UNDECIDED)), NOTHING_FOUND) as stub:
         outcome = run(chat, "--url", stub.url)
     shown = " ".join(outcome.stdout.split())
     assert "[red]not markup[/red]" in shown
     assert r"“\u202eoops”" in shown
     assert "items[3]/arguments" in shown
+    assert "no_judge_model 1 task_completion" in shown
     assert "\x1b[2J" not in outcome.stdout
     assert max(len(line) for line in outcome.stdout.splitlines()) <= 80
 
