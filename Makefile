@@ -38,7 +38,7 @@ openapi: $(READY) ## Write openapi/openapi.json from the code
 	@$(BIN)/python -m app.api.openapi > openapi/.new.json && mv openapi/.new.json openapi/openapi.json
 
 bench: $(READY) ## Run the benchmarks
-	@$(BIN)/python -m benchmarks
+	@failed=0; for each in ingest judging pipeline storage; do $(BIN)/python -m benchmarks.$$each || failed=1; done; exit $$failed
 
 clean: ## Remove what set-up and tests made
 	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
