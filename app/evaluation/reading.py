@@ -16,12 +16,13 @@ import msgspec
 from msgspec import UNSET, Raw, Struct
 
 from app.evaluation.model import EvaluationRequest, EvaluationWarning
+from app.evaluation.reading_slices import Conversations
 from app.evaluation.reading_warnings import Warnings
 from app.evaluation.request import MEMBERS, RequestRules, read_member
 from app.evaluation.request_values import Place, refuse_unknown
 from app.evaluation.syntax import MAX_DEPTH, Fault, encoding_fault, fault, replace_unstorable, without_mark
 from app.transcripts.admission import Admission, admit
-from app.transcripts.admission_entries import Optional, entries, slices
+from app.transcripts.admission_entries import Optional
 from app.transcripts.admission_nesting import LONGEST_INTEGER, deeper_than, long_integer, may_have_long_integer
 from app.transcripts.admission_redaction import names_credentials
 from app.transcripts.admission_spans import members
@@ -39,7 +40,6 @@ _CONTAINERS = ("messages", "items")
 _KNOWN = (_CONVERSATIONS, *MEMBERS)
 _CONVERSATION_DEPTH = MAX_DEPTH - 2
 _MEMBER_DEPTH = MAX_DEPTH - 1
-_GAP = re.compile(rb"[\s,]*+")
 _NUL = rb"\u0000"
 _TELLING_ESCAPE = re.compile(rb"\\u00(?:00|[4-7])")
 """NUL, or a letter that need not be escaped. One search of 30 MB instead of two, and nearly always in vain."""
@@ -76,39 +76,6 @@ class _Root(Struct, gc=False):
 
 
 _root = msgspec.json.Decoder(_Root).decode
-
-
-class _Conversations:
-    """The conversations of a body, each as (text, received); can be gone through again."""
-
-    def __init__(self, array: Raw, start: int, received: bytes | None) -> None:
-        self._array = array
-        self._start = start
-        """Where the array stands in the body."""
-        self._received = received
-        """The body as it came, where it is not read as it came."""
-        self._slices = slices(array)
-
-    def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
-        texts = entries(self._array) if self._slices is None else map(bytes, self._slices)
-        if self._received is None:
-            for one in texts:
-                yield one, one
-            return
-        at = self._start + 1
-        for one in texts:
-            gap = _GAP.match(self._received, at)
-            start = at if gap is None else gap.end()
-            at = start + len(one)
-            yield one, self._received[start:at]
-
-
-@dataclass(frozen=True, slots=True)
-class _Received:
-    conversations: _Conversations | tuple[()]
-
-    def __iter__(self) -> Iterator[bytes]:
-        return (received for _, received in self.conversations)
 
 
 def read(body: bytes, rules: RequestRules) -> Reading | Refusal:
@@ -154,7 +121,7 @@ class _Reader:
         self._rules = rules
         self._values: dict[str, Any] = {}
         self._admissions: list[Admission] = []
-        self._conversations: _Conversations | tuple[()] = ()
+        self._conversations: Conversations | None = None
         self._warnings = Warnings()
         self._long_integers = may_have_long_integer(text)
         self._credentials = credentials
@@ -162,7 +129,8 @@ class _Reader:
     def reading(self) -> Reading:
         """Return what was read, once ``violations`` has yielded nothing."""
         request = EvaluationRequest(**self._values)
-        return Reading(request, tuple(self._admissions), _Received(self._conversations), self._warnings.listed())
+        received: Iterable[bytes] = () if self._conversations is None else self._conversations.received
+        return Reading(request, tuple(self._admissions), received, self._warnings.listed())
 
     def violations(self) -> Iterator[Violation]:
         """Yield everything that is wrong, in document order."""
@@ -219,7 +187,7 @@ class _Reader:
             yield Violation((_CONVERSATIONS,), "wrong_type", f"conversations must be an array, not {found}")
             return
         received = None if self._text is self._received else self._received
-        self._conversations = _Conversations(array, start, received)
+        self._conversations = Conversations(array, start, received)
         index = -1
         for index, (text, came) in enumerate(self._conversations):
             outcome = self._read_conversation(text, came)

@@ -49,6 +49,6 @@ def _reply(job: Job) -> Reply:
     reading = read(body, job)
     if isinstance(reading, Refusal):
         return Refused(reading.violations, reading.count, reading.line, reading.column)
-    with Path(job.rows_path).open("wb") as file:
+    with Path(job.rows_path).open("r+b") as file:  # it is there; one that is not there any more stays away
         write(file, reading)
     return Accepted(reading.request, len(reading.conversations), reading.warnings)

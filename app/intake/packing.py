@@ -40,29 +40,32 @@ class _Row(msgspec.Struct, gc=False, omit_defaults=True):
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(list[tuple[NewConversation, str | None]]).decode
+_decode = msgspec.msgpack.Decoder(tuple[list[NewConversation], dict[int, str]]).decode
 
 
 def frames(reading: Reading) -> Iterator[bytes]:
     """Yield a request's conversations, in order, as frames limited in rows and, as far as one row allows, in bytes."""
-    frame: list[tuple[_Row, str | None]] = []
+    frame: list[_Row] = []
+    metadata: dict[int, str] = {}
     size = 0
-    for row in _rows(reading):
+    for known, row in zip(reading.conversations, _rows(reading), strict=True):
+        if known.metadata is not None:
+            metadata[len(frame)] = known.metadata
         frame.append(row)
-        size += len(row[0].body)
+        size += len(row.body)
         if len(frame) == FRAME_ROWS or size >= FRAME_BYTES:
-            yield _encode(frame)
-            frame, size = [], 0
+            yield _encode((frame, metadata))
+            frame, metadata, size = [], {}, 0
     if frame:
-        yield _encode(frame)
+        yield _encode((frame, metadata))
 
 
 def unpack(frame: bytes) -> list[NewConversation]:
     """Return the conversations of a frame; numbers in metadata beyond a double's range become the largest double."""
-    return [
-        row if metadata is None else dataclasses.replace(row, metadata=StrictDecoder().decode(metadata))
-        for row, metadata in _decode(frame)
-    ]
+    conversations, metadata = _decode(frame)
+    for index, text in metadata.items():
+        conversations[index] = dataclasses.replace(conversations[index], metadata=StrictDecoder().decode(text))
+    return conversations
 
 
 def write(file: IO[bytes], reading: Reading) -> None:
@@ -78,7 +81,7 @@ def read_frames(file: IO[bytes]) -> Iterator[bytes]:
         yield file.read(length)
 
 
-def _rows(reading: Reading) -> Iterator[tuple[_Row, str | None]]:
+def _rows(reading: Reading) -> Iterator[_Row]:
     compress = zstandard.ZstdCompressor(level=_LEVEL).compress
     for index, (known, received) in enumerate(zip(reading.conversations, reading.received, strict=True)):
         sha256 = hashlib.sha256(received).hexdigest()
@@ -86,7 +89,7 @@ def _rows(reading: Reading) -> Iterator[tuple[_Row, str | None]]:
         if known.redacted is not None:
             kept = known.redacted
             stored_sha256 = hashlib.sha256(kept).hexdigest()
-        row = _Row(
+        yield _Row(
             index,
             known.format,
             compress(kept),
@@ -97,4 +100,3 @@ def _rows(reading: Reading) -> Iterator[tuple[_Row, str | None]]:
             known.redactions,
             known.warnings,
         )
-        yield row, known.metadata
