@@ -1,5 +1,6 @@
 """What README, Makefile, Docker files and CI say is what there is."""
 
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -55,6 +56,20 @@ def test_every_make_target_that_readme_names_exists() -> None:
 def test_every_command_is_in_readme_and_every_command_there_exists() -> None:
     assert set(re.findall(r"\bforensic ([a-z]+)\b", README)) >= COMMANDS
     assert set(re.findall(r"`forensic ([a-z]+)\b", README)) <= COMMANDS
+
+
+def test_every_path_of_the_api_is_in_readme() -> None:
+    paths = json.loads((ROOT / "openapi" / "openapi.json").read_text("utf-8"))["paths"]
+    section = README.partition("## The API")[2].partition("\n## ")[0]
+    ends = {[part for part in path.split("/") if "{" not in part][-1] for path in paths}
+    assert [end for end in sorted(ends) if f"/{end}" not in section] == []
+
+
+def test_there_is_one_version() -> None:
+    (version,) = re.findall(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    assert json.loads((ROOT / "openapi" / "openapi.json").read_text("utf-8"))["info"]["version"] == version
+    assert {COMPOSE["services"][name]["image"] for name in ("api", "worker")} == {f"forensic-evals:{version}"}
+    assert f"\n## {version}\n" in (ROOT / "CHANGELOG.md").read_text("utf-8")
 
 
 def test_the_paths_readme_links_to_exist() -> None:
