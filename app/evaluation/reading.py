@@ -19,7 +19,7 @@ from app.evaluation.model import EvaluationRequest, EvaluationWarning
 from app.evaluation.reading_slices import Conversations
 from app.evaluation.reading_warnings import Warnings
 from app.evaluation.request import MEMBERS, RequestRules, read_member
-from app.evaluation.request_values import Place, refuse_unknown
+from app.evaluation.request_values import MOST_COUNTED, Place, refuse_unknown
 from app.evaluation.syntax import MAX_DEPTH, Fault, encoding_fault, fault, replace_unstorable, without_mark
 from app.transcripts.admission import Admission, admit
 from app.transcripts.admission_entries import Optional
@@ -32,8 +32,6 @@ from app.transcripts.text import sanitise
 
 MOST_VIOLATIONS = 100
 """Violations that are told."""
-MOST_COUNTED = 1000
-"""Violations that are counted; with more, nobody is helped by the exact number."""
 
 _CONVERSATIONS = "conversations"
 _CONTAINERS = ("messages", "items")
@@ -193,16 +191,18 @@ class _Reader:
             outcome = self._read_conversation(text, came)
             if isinstance(outcome, Admission):
                 self._admissions.append(outcome)
-                for warning in outcome.warnings:
-                    self._warnings.add(index, warning)
+                if outcome.warnings:
+                    self._warnings.add_all(index, outcome.warnings)
             else:
                 yield from (Violation((_CONVERSATIONS, index, *each.loc), each.code, each.message) for each in outcome)
         if index < 0:
             yield Violation((_CONVERSATIONS,), "empty", "conversations must not be empty")
 
     def _read_conversation(self, text: bytes, received: bytes) -> Admission | Iterator[Violation]:
-        replaced = 0 if text is received or text == received else sanitise(received)[1]
-        outcome = admit(text, received=received, replaced=replaced, credentials=self._credentials)
+        if text is received:
+            outcome = admit(text, credentials=self._credentials)
+        else:
+            outcome = admit(text, received=received, replaced=sanitise(received)[1], credentials=self._credentials)
         limits = tuple(self._limits(text, _CONVERSATION_DEPTH)) if len(text) > 2 * _CONVERSATION_DEPTH else ()
         if not limits:
             return outcome

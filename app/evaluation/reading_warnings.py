@@ -1,5 +1,7 @@
 """Warnings of half a million conversations in a list that a client can read."""
 
+from collections.abc import Iterable
+
 from app.evaluation.model import EvaluationWarning
 from app.transcripts.model import Warning_
 
@@ -20,6 +22,11 @@ class Warnings:
             self._kept.append(EvaluationWarning(conversation, warning))
         else:
             self._excess += 1
+
+    def add_all(self, conversation: int, warnings: Iterable[Warning_]) -> None:
+        """Note the warnings of a conversation."""
+        for warning in warnings:
+            self.add(conversation, warning)
 
     def listed(self) -> tuple[EvaluationWarning, ...]:
         """Return at most a hundred entries, the last of which counts what is not listed."""

@@ -6,6 +6,7 @@ leaving a member out. Every member has a size limit that is checked before it is
 
 import base64
 import binascii
+import contextlib
 import json
 import math
 from collections.abc import Callable, Collection, Mapping
@@ -13,7 +14,7 @@ from typing import Any, Protocol, cast
 from urllib.parse import urlsplit
 
 from app.evaluation.model import Options, WebhookRequest
-from app.evaluation.request_values import Place, array, in_document_order, kind_of, members, text, whole
+from app.evaluation.request_values import EnoughError, Place, array, in_document_order, kind_of, members, text, whole
 from app.judges.contract import Document, Principle, Target
 from app.transcripts.admission_wording import quoted
 from app.transcripts.model import Violation
@@ -69,7 +70,9 @@ def read_member(name: str, raw: bytes, rules: RequestRules) -> tuple[Any, list[V
         place.refuse("too_long", f"has {len(raw)} bytes; at most {largest} are possible")
         return None, place.found
     decoded = json.loads(raw)
-    value = MEMBERS[name](place, decoded, rules)
+    value = None
+    with contextlib.suppress(EnoughError):
+        value = MEMBERS[name](place, decoded, rules)
     return value, in_document_order({name: decoded}, place.found)
 
 

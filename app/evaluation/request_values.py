@@ -7,7 +7,14 @@ from typing import Any
 from app.transcripts.admission_wording import quoted, suggestion
 from app.transcripts.model import Violation
 
+MOST_COUNTED = 1000
+"""Violations that are counted; with more, nobody is helped by the exact number."""
+
 _MOST_SUGGESTIONS = 100
+
+
+class EnoughError(Exception):
+    """More than ``MOST_COUNTED`` violations were found in one member."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +30,17 @@ class Place:
 
     def refuse(self, code: str, message: str) -> None:
         """Note a violation; the message continues the place's name."""
-        self.found.append(Violation(self.loc, code, f"{self} {message}"))
+        self.note(Violation(self.loc, code, f"{self} {message}"))
+
+    def note(self, violation: Violation) -> None:
+        """Note a violation.
+
+        Raises:
+            EnoughError: nobody wants to know of any more.
+        """
+        self.found.append(violation)
+        if len(self.found) > MOST_COUNTED:
+            raise EnoughError
 
     def suggestion(self, word: str, known: Iterable[str]) -> str:
         """Return what the client may have meant, as long as somebody is going to read it."""
@@ -84,7 +101,7 @@ def refuse_unknown(place: Place, key: str, known: Collection[str]) -> None:
     """Report a key that is not known here, most likely a typing error."""
     inside = f" in {place}" if place.loc else ""
     message = f"{quoted(key)} is not known{inside}{place.suggestion(key, known)}"
-    place.found.append(Violation((*place.loc, key), "unknown_key", message))
+    place.note(Violation((*place.loc, key), "unknown_key", message))
 
 
 def kind_of(value: Any) -> str:

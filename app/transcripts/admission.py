@@ -99,12 +99,22 @@ def _admission(read: Conversation) -> Admission:
 
 
 def _messages(entries: Sequence[Message]) -> Admission:
-    if "assistant" not in [entry.role for entry in entries]:
+    for entry in entries:
+        if entry.role == "assistant":
+            break
+    else:
         raise _NotAdmittedError
-    calls = [entry.tool_calls for entry in entries]
-    if calls.count(UNSET) == len(calls):
-        return _PLAIN["messages"]
-    called = [index for index, each in enumerate(calls) if isinstance(each, Raw) and bytes(each) not in _NO_TOOL_CALLS]
+    for entry in entries:
+        if entry.tool_calls is not UNSET:
+            return _with_tool_calls(entries)
+    return _PLAIN["messages"]
+
+
+def _with_tool_calls(entries: Sequence[Message]) -> Admission:
+    calls = [
+        (index, bytes(entry.tool_calls)) for index, entry in enumerate(entries) if isinstance(entry.tool_calls, Raw)
+    ]
+    called = [index for index, each in calls if each not in _NO_TOOL_CALLS]
     if not called:
         return _PLAIN["messages"]
     notes = Notes()

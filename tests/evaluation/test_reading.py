@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.evaluation.reading import MOST_COUNTED, MOST_VIOLATIONS, Reading, Refusal, read
+from app.evaluation.reading import MOST_VIOLATIONS, Reading, Refusal, read
+from app.evaluation.request_values import MOST_COUNTED
 from app.transcripts.admission_codes import VIOLATIONS
 from app.transcripts.parsing import parse
 from tests import shared
@@ -269,6 +270,9 @@ def test_as_many_problems_are_told_and_counted_as_help() -> None:
     assert len(many.violations) == MOST_VIOLATIONS
     assert many.count is None
     assert refused(b'{"conversations":[' + b"1," * 5_000_000 + b"1]}").count is None
+    members = refused(body(CHAT, target={"documents": [1] * (MOST_COUNTED + 1)}))
+    assert members.count is None
+    assert members.violations[0].loc == ("target", "documents", 0)
 
 
 def test_warnings_of_many_conversations_end_in_a_number() -> None:
