@@ -1,14 +1,18 @@
 """What is lost on the way is done all the same, and once: workers killed, Redis emptied, Redis away."""
 
+import contextlib
 import json
 import signal
+import subprocess
 import time
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
+import pytest
 import redis as redis_client
 
+from tests.databases import throwaway_postgres
 from tests.processes import PrivateRedis, private_redis
 from tests.stack import FORENSIC, Stack, running
 from tests.stub_model import stub_process
@@ -55,94 +59,113 @@ def examined(stack: Stack, evaluation_id: str) -> list[tuple[Any, ...]]:
     return sorted([*decided, *found], key=str)
 
 
-def in_the_middle(stack: Stack, evaluation_id: str) -> None:
-    """Return when some conversations have ended and some have not."""
+def in_the_middle(stack: Stack, evaluation_id: str, completed: int = 1) -> None:
+    """Return when some conversations have ended; most have not, at a worker's pace of 150 ms a question."""
     deadline = time.monotonic() + 30
     while True:
         progress = stack.get(f"{FORENSIC}/{evaluation_id}")["progress"]
-        if progress["completed"] >= 2:
-            assert progress["completed"] < CONVERSATIONS, "too quick for the fault to hit"
+        if progress["completed"] >= completed:
             return
         assert time.monotonic() < deadline, progress
         time.sleep(0.05)
 
 
-def survive(
-    directory: Path, database_url: str | None, fault: Callable[[Stack, PrivateRedis, str], None], **settings: str
-) -> None:
-    """Run the same body undisturbed and under a fault; both must end alike."""
-    with (
-        stub_process(latency_ms=150) as stub,
-        private_redis() as redis,
-        running(
-            directory,
-            database_url=database_url,
-            redis_url=redis.url,
-            judge_base_url=stub.base_url,
-            judge_api_key="none",
-            judge_model="stub",
-            judge_concurrency="4",
-            worker_max_jobs="4",
-            lease_seconds="2",
-            **settings,
-        ) as stack,
-    ):
-        undisturbed = examined(stack, stack.submit(BODY).json()["id"])
-        evaluation_id = stack.submit(BODY).json()["id"]
-        fault(stack, redis, evaluation_id)
-        assert examined(stack, evaluation_id) == undisturbed
-        assert len(undisturbed) > CONVERSATIONS * 6
+@dataclass
+class Scene:
+    """A stack to break, and what an undisturbed run of the body decides."""
+
+    stack: Stack
+    redis: PrivateRedis
+    undisturbed: list[tuple[Any, ...]]
+
+    def submit(self) -> str:
+        """Submit the body with one worker alive, and return the evaluation's id."""
+        if all(worker.poll() is not None for worker in self.stack.workers):
+            self.stack.start_worker()
+        evaluation_id: str = self.stack.submit(BODY).json()["id"]
+        return evaluation_id
+
+    def survived(self, evaluation_id: str) -> None:
+        """Check that the evaluation ended as if nothing had happened."""
+        assert examined(self.stack, evaluation_id) == self.undisturbed
+        assert len(self.undisturbed) > CONVERSATIONS * 6
+
+    @property
+    def worker(self) -> subprocess.Popen[bytes]:
+        """The worker that lives."""
+        return next(worker for worker in self.stack.workers if worker.poll() is None)
 
 
-def test_a_killed_worker_is_replaced(tmp_path: Path, database_url: str | None) -> None:
-    def fault(stack: Stack, _: PrivateRedis, evaluation_id: str) -> None:
-        in_the_middle(stack, evaluation_id)
-        stack.workers[0].send_signal(signal.SIGKILL)
-        stack.start_worker()
-
-    survive(tmp_path, database_url, fault)
-
-
-def test_redis_forgets_everything(tmp_path: Path, database_url: str | None) -> None:
-    def fault(stack: Stack, redis: PrivateRedis, evaluation_id: str) -> None:
-        in_the_middle(stack, evaluation_id)
-        redis_client.Redis.from_url(redis.url).flushall()
-
-    survive(tmp_path, database_url, fault)
-
-
-def test_redis_is_away_while_a_request_comes_in(tmp_path: Path, database_url: str | None) -> None:
-    def fault(stack: Stack, redis: PrivateRedis, evaluation_id: str) -> None:
-        examined(stack, evaluation_id)
-        redis.stop()
-        started = time.monotonic()
-        answer = stack.submit(BODY)
-        assert answer.status_code == 202
-        assert time.monotonic() - started < 5
-        time.sleep(1)
-        redis.start()
-        examined(stack, answer.json()["id"])
-
-    survive(tmp_path, database_url, fault)
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    """Run a stack whose judge model takes its time, so that faults hit in the middle."""
+    with contextlib.ExitStack() as enter:
+        url = enter.enter_context(throwaway_postgres()) if request.param == "postgres" else None
+        stub = enter.enter_context(stub_process(latency_ms=150))
+        redis = enter.enter_context(private_redis())
+        stack = enter.enter_context(
+            running(
+                tmp_path_factory.mktemp(request.param), database_url=url, redis_url=redis.url,
+                judge_base_url=stub.base_url, judge_api_key="none", judge_model="stub", judge_concurrency="4",
+                worker_max_jobs="4", lease_seconds="2", max_attempts="2",
+            )
+        )  # fmt: skip
+        yield Scene(stack, redis, examined(stack, stack.submit(BODY).json()["id"]))
 
 
-def test_a_worker_that_slept_past_its_lease_writes_nothing(tmp_path: Path, database_url: str | None) -> None:
-    def fault(stack: Stack, _: PrivateRedis, evaluation_id: str) -> None:
-        in_the_middle(stack, evaluation_id)
-        stack.workers[0].send_signal(signal.SIGSTOP)
-        stack.start_worker()
-        stack.wait(evaluation_id, 60)
-        stack.workers[0].send_signal(signal.SIGCONT)
-        time.sleep(1)
-
-    survive(tmp_path, database_url, fault)
+def test_a_killed_worker_is_replaced(scene: Scene) -> None:
+    evaluation_id = scene.submit()
+    in_the_middle(scene.stack, evaluation_id)
+    scene.worker.send_signal(signal.SIGKILL)
+    scene.stack.start_worker()
+    scene.survived(evaluation_id)
 
 
-def test_a_worker_told_to_stop_gives_its_work_back(tmp_path: Path, database_url: str | None) -> None:
-    def fault(stack: Stack, _: PrivateRedis, evaluation_id: str) -> None:
-        in_the_middle(stack, evaluation_id)
-        stack.workers[0].terminate()
-        assert stack.workers[0].wait(10) == 0
-        stack.start_worker()
+def test_redis_forgets_everything(scene: Scene) -> None:
+    evaluation_id = scene.submit()
+    in_the_middle(scene.stack, evaluation_id)
+    redis_client.Redis.from_url(scene.redis.url).flushall()
+    scene.survived(evaluation_id)
 
-    survive(tmp_path, database_url, fault, max_attempts="1")
+
+def test_redis_is_away_while_a_request_comes_in(scene: Scene) -> None:
+    scene.redis.stop()
+    started = time.monotonic()
+    evaluation_id = scene.submit()
+    assert time.monotonic() - started < 5
+    time.sleep(0.5)
+    scene.redis.start()
+    scene.survived(evaluation_id)
+
+
+def test_redis_dies_in_the_middle_and_stays_dead(scene: Scene) -> None:
+    evaluation_id = scene.submit()
+    in_the_middle(scene.stack, evaluation_id)
+    scene.redis.stop()
+    scene.survived(evaluation_id)
+    scene.redis.start()
+
+
+def test_a_worker_that_slept_past_its_lease_writes_nothing(scene: Scene) -> None:
+    evaluation_id = scene.submit()
+    in_the_middle(scene.stack, evaluation_id)
+    sleeper = scene.worker
+    sleeper.send_signal(signal.SIGSTOP)
+    scene.stack.start_worker()
+    scene.stack.wait(evaluation_id, 60)
+    sleeper.send_signal(signal.SIGCONT)
+    time.sleep(1)
+    scene.survived(evaluation_id)
+    sleeper.terminate()
+    assert sleeper.wait(20) == 0
+
+
+def test_a_worker_told_to_stop_gives_its_work_back(scene: Scene) -> None:
+    evaluation_id = scene.submit()
+    for completed in (1, 4, 7):  # more often than a conversation has attempts
+        in_the_middle(scene.stack, evaluation_id, completed)
+        worker = scene.worker
+        worker.terminate()
+        assert worker.wait(20) == 0
+        scene.stack.start_worker()
+    scene.survived(evaluation_id)
