@@ -16,7 +16,7 @@ _log = logging.getLogger(__name__)
 
 WINDOW = 200
 """Published and not yet claimed at most: Redis holds hundreds of ids however long the backlog is."""
-REPUBLISH_AFTER_SECONDS = 10.0
+REPUBLISH_AFTER_SECONDS = 5.0
 """How long a doorbell ring is trusted: what Redis lost (FLUSHALL, restart) is rung again after this."""
 LEASE_SECONDS = 30.0
 MAX_ATTEMPTS = 3
