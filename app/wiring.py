@@ -17,8 +17,9 @@ from app.llm.endpoint import ChatEndpoint
 from app.llm.judge_model import OpenAIJudgeModel
 from app.pipeline.access import ensure_bootstrap_key
 from app.pipeline.judge import Examiner
-from app.pipeline.ports import Intake, Queue, Rules, Store
+from app.pipeline.ports import Intake, Queue, Store
 from app.pipeline.recover import dispatch
+from app.pipeline.values import Rules
 from app.queueing.arq_queue import ArqQueue, connect
 from app.queueing.arq_worker import listen
 from app.queueing.fallback import FallbackQueue

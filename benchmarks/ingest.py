@@ -28,7 +28,7 @@ from pathlib import Path
 from app.evaluation.reading import Reading, read
 from app.intake.packing import frames
 from app.judges.catalogue import JUDGES
-from app.pipeline.ports import Rules
+from app.pipeline.values import Rules
 from benchmarks.ingest_bodies import HOSTILE, ordinary, with_lone_surrogate
 from benchmarks.ingest_servers import KEY, SUBMIT
 from tests.processes import free_port, wait_for_port

@@ -22,7 +22,8 @@ from app.evaluation.model import Evaluation, NewConversation, Progress
 from app.findings.rollup import Tally
 from app.intake.process_intake import ProcessIntake
 from app.judges.catalogue import JUDGES
-from app.pipeline.ports import ApiKey, NewEvaluation, Queue, Rules, Store
+from app.pipeline.ports import Queue, Store
+from app.pipeline.values import ApiKey, NewEvaluation, Rules
 
 KEY = "fk_bench_0123456789abcdef"
 SUBMIT = {"ours": "/v1/forensic-evaluations", "naive": "/submit"}

@@ -1,8 +1,9 @@
 """What storing costs: rows a second beside bare COPY of the same rows, client CPU a finding, and a status poll.
 
-Run ``python -m benchmarks.storage [--rounds N] [--json]``. Each figure is the median of interleaved rounds, each ratio
-the median of one round's ratios; on SQLite, which has no COPY, ``executemany`` of the driver takes its place. Exits 1
-when PostgreSQL is over a budget; SQLite runs its database inside this process, so its CPU is no client's.
+Run ``python -m benchmarks.storage [--rounds N] [--json]``. Rates and CPU are the best of interleaved rounds, since
+other work on the machine only ever slows them; ratios are of two such rates; the stall is the median of each round's
+longest. On SQLite, which has no COPY, ``executemany`` of the driver takes its place. Exits 1 when PostgreSQL is over a
+budget; SQLite runs its database inside this process, so its CPU is no client's.
 """
 
 import argparse
@@ -24,7 +25,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.evaluation.model import EvaluationRequest, NewConversation
 from app.findings.model import Coverage, Evidence, Finding, Subject, Usage, Verdict, failed
 from app.ids import new_id
-from app.pipeline.ports import Claim, NewEvaluation
+from app.pipeline.values import Claim, NewEvaluation
 from app.storage.engine import for_writing, open_engine
 from app.storage.evaluation_rows import conversation_row
 from app.storage.migrating import migrate
@@ -41,6 +42,11 @@ PER_VERDICT = 5
 VERDICTS = range(200)
 POLLS = 500
 
+RATIOS = (
+    ("conversations / COPY", "conversations/s", "COPY conversations/s"),
+    ("findings / COPY", "findings/s", "COPY findings/s"),
+    ("polls / bare Core route", "polls/s", "bare Core polls/s"),
+)
 Figures: TypeAlias = dict[str, float]
 BUDGETS = {
     "conversations / COPY": (">=", 0.7),
@@ -152,7 +158,6 @@ async def measure_conversations(store: DatabaseStore, engine: AsyncEngine, batch
     return {
         "COPY conversations/s": copied,
         "conversations/s": stored,
-        "conversations / COPY": stored / copied,
         "CPU ms a conversation": cpu / len(batch) * 1e3,
         "event loop stall ms": max(gaps) * 1e3,
         "deleted conversations/s": len(batch) / (time.perf_counter() - started),
@@ -181,6 +186,9 @@ async def measure_findings(store: DatabaseStore, engine: AsyncEngine, batch: lis
             verdict_rows.append(verdict_row(conversation, verdict))
             rows += finding_rows(verdict_rows[-1], verdict.decision.findings)
     copied = len(rows) / await copy(engine, (verdicts, verdict_rows), (findings, rows))
+    core_cpu = await _insert(
+        engine, [list(finding_rows(row, some_verdict(0).decision.findings)) for row in verdict_rows[:SMALL]]
+    )
     await remove(store, bare)
     evaluation_id = await add_evaluation(store, batch[: SMALL + LARGE])
     claims = await _claim_all(store)
@@ -191,11 +199,22 @@ async def measure_findings(store: DatabaseStore, engine: AsyncEngine, batch: lis
     return {
         "COPY findings/s": copied,
         "findings/s": large,
-        "findings / COPY": large / copied,
         "CPU ms a finding, 1,000 a transaction": large_cpu,
         "findings/s, 5 a transaction": small,
         "CPU ms a finding, 5 a transaction": small_cpu,
+        "bare Core CPU ms a finding, 5 a transaction": core_cpu,
     }
+
+
+async def _insert(engine: AsyncEngine, transactions: list[list[dict[str, Any]]]) -> float:
+    """Return the milliseconds of CPU a finding when Core does nothing but insert findings, some a transaction."""
+    cpu = time.process_time()
+    for rows in transactions:
+        async with for_writing(engine).begin() as connection:
+            await connection.execute(
+                findings.insert(), [{**row, "ordinal": row["ordinal"] + PER_VERDICT} for row in rows]
+            )
+    return (time.process_time() - cpu) / (PER_VERDICT * len(transactions)) * 1e3
 
 
 async def _claim_all(store: DatabaseStore) -> list[Claim]:
@@ -235,7 +254,7 @@ async def measure_polls(store: DatabaseStore, engine: AsyncEngine, batch: list[N
 
     core_rate, rate = await _rate(core), await _rate(poll)
     await remove(store, evaluation_id)
-    return {"bare Core polls/s": core_rate, "polls/s": rate, "polls / bare Core route": rate / core_rate}
+    return {"bare Core polls/s": core_rate, "polls/s": rate}
 
 
 async def _rate(one: Callable[[], Awaitable[None]]) -> float:
@@ -247,7 +266,7 @@ async def _rate(one: Callable[[], Awaitable[None]]) -> float:
 
 
 async def measured(url: str, batch: list[NewConversation], rounds: int) -> Figures:
-    """Return the median figures of one database."""
+    """Return the figures of one database."""
     await migrate(url)
     store, engine = DatabaseStore(url, "a secret of the benchmark"), open_engine(url, 1)
     async with store.begin() as tx:
@@ -260,7 +279,14 @@ async def measured(url: str, batch: list[NewConversation], rounds: int) -> Figur
         all_rounds.append(of_round)
     await store.aclose()
     await engine.dispose()
-    return {name: statistics.median(one[name] for one in all_rounds) for name in all_rounds[0]}
+    best = {name: _best(name, [one[name] for one in all_rounds]) for name in all_rounds[0]}
+    return best | {name: best[ours] / best[theirs] for name, ours, theirs in RATIOS}
+
+
+def _best(name: str, values: list[float]) -> float:
+    if "CPU" in name:
+        return min(values)
+    return max(values) if "/s" in name else statistics.median(values)
 
 
 def over_budget(figures: Mapping[str, float]) -> list[str]:
@@ -287,10 +313,10 @@ def main() -> int:
     if options.json:
         print(json.dumps({"postgresql": postgres, "sqlite": sqlite}, indent=1))
     else:
-        print(f"{f'median of {options.rounds}':40}{'PostgreSQL':>12}{'SQLite':>12}  budget (PostgreSQL)")
+        print(f"{f'best of {options.rounds}':48}{'PostgreSQL':>12}{'SQLite':>12}  budget (PostgreSQL)")
         for name, value in postgres.items():
             budget = " ".join(map(str, BUDGETS.get(name, ())))
-            print(f"{name:40}{value:12,.2f}{sqlite[name]:12,.2f}  {budget}")
+            print(f"{name:48}{value:12,.2f}{sqlite[name]:12,.2f}  {budget}")
     over = over_budget(postgres)
     if over:
         print("over budget: " + ", ".join(over), file=sys.stderr)

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.judges.contract import Judge
-from app.pipeline.ports import Intake, Queue, Rules, Store
+from app.pipeline.ports import Intake, Queue, Store
+from app.pipeline.values import Rules
 
 MEBIBYTE = 1024 * 1024
 

@@ -15,7 +15,7 @@ from app.findings.model import Family, Severity
 from app.findings.model import Status as VerdictStatus
 from app.findings.rollup import Result
 from app.pipeline.errors import CursorError
-from app.pipeline.ports import ConversationFilter, EvaluationFilter, FindingFilter, Page, VerdictFilter
+from app.pipeline.values import ConversationFilter, EvaluationFilter, FindingFilter, Page, VerdictFilter
 
 Order: TypeAlias = Literal["asc", "desc"]
 _LARGEST_INDEX = 2**31 - 1

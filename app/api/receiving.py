@@ -18,7 +18,7 @@ from starlette.requests import Request
 from app.api.collaborators import MEBIBYTE, Limits
 from app.api.problems import Item, ProblemError
 from app.pipeline.errors import Problem, StoreUnavailableError
-from app.pipeline.ports import Body
+from app.pipeline.values import Body
 
 _PIECE_BYTES = MEBIBYTE
 

@@ -15,7 +15,7 @@ from app.intake.jobs import Accepted, AdmitJob, Presented, PresentJob, Refused
 from app.intake.packing import frames, read_frames, unpack
 from app.intake.presenting import present
 from app.pipeline.errors import BusyError, Problem, RefusedError
-from app.pipeline.ports import Admitted, Body, Rules
+from app.pipeline.values import Admitted, Body, Rules
 from app.transcripts import pointer
 from app.transcripts.model import Violation
 

@@ -4,7 +4,8 @@ import hashlib
 import time
 
 from app.evaluation.model import DEFAULT_WORKSPACE
-from app.pipeline.ports import ApiKey, Store
+from app.pipeline.ports import Store
+from app.pipeline.values import ApiKey
 
 TRUST_SECONDS = 5.0
 """A key found valid is not looked up again for this long, so that a status poll costs one read; a revoked key may

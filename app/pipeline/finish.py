@@ -6,7 +6,8 @@ from app.evaluation.model import Status
 from app.findings.model import Decision, Subject, Verdict, errored
 from app.findings.rollup import Result, roll_up
 from app.judges.catalogue import BY_NAME
-from app.pipeline.ports import Claim, Closing, Lease, Store, Transaction
+from app.pipeline.ports import Store, Transaction
+from app.pipeline.values import Claim, Closing, Lease
 
 WEBHOOK_PREFIX = "forensic_evaluation."
 

@@ -21,9 +21,10 @@ from app.judges.run import RetryIn, run
 from app.judges.tools.schema_patience import PatientSchemas
 from app.pipeline.errors import StoreUnavailableError
 from app.pipeline.finish import finish, give_up
-from app.pipeline.ports import Claim, Lease, Store
+from app.pipeline.ports import Store
 from app.pipeline.record import LeaseLostError, Recorder
 from app.pipeline.recover import LEASE_SECONDS, MAX_ATTEMPTS
+from app.pipeline.values import Claim, Lease
 from app.transcripts.parsing import parse
 
 _log = logging.getLogger(__name__)

@@ -9,17 +9,8 @@ import zstandard
 
 from app.evaluation.model import Conversation, Evaluation, StoredFinding, StoredVerdict
 from app.pipeline.errors import NotFoundError
-from app.pipeline.ports import (
-    ConversationFilter,
-    EvaluationFilter,
-    FindingFilter,
-    Intake,
-    Page,
-    Reader,
-    Slice,
-    Store,
-    VerdictFilter,
-)
+from app.pipeline.ports import Intake, Reader, Store
+from app.pipeline.values import ConversationFilter, EvaluationFilter, FindingFilter, Page, Slice, VerdictFilter
 
 POLL_SECONDS = 0.5
 """How often a waiting client's evaluation is looked at: one primary-key read."""

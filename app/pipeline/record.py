@@ -9,7 +9,8 @@ from types import TracebackType
 
 from app.findings.model import Verdict
 from app.pipeline.errors import StoreUnavailableError
-from app.pipeline.ports import Lease, Store
+from app.pipeline.ports import Store
+from app.pipeline.values import Lease
 
 _PENDING = 500
 """Verdicts waiting to be written before judges have to wait too."""

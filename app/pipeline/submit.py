@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from app.evaluation.model import Evaluation
 from app.ids import new_id
 from app.pipeline.errors import IdempotencyMismatchError
-from app.pipeline.ports import Admitted, Body, Intake, NewEvaluation, Queue, Rules, Store
+from app.pipeline.ports import Intake, Queue, Store
 from app.pipeline.recover import publish
+from app.pipeline.values import Admitted, Body, NewEvaluation, Rules
 
 
 @dataclass(frozen=True, slots=True)

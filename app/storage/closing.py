@@ -12,7 +12,7 @@ from sqlalchemy.dialects.postgresql import insert
 from app.evaluation.model import FINAL, Status
 from app.findings.rollup import Result, Tally
 from app.ids import new_id
-from app.pipeline.ports import Closing, Lease
+from app.pipeline.values import Closing, Lease
 from app.storage.clock import Now
 from app.storage.columns import Json
 from app.storage.evaluation_rows import COUNTERS, counters, dimensions, dimensions_json, tally_of_row

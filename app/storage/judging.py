@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from app.findings.model import SEVERITIES, Usage, Verdict
 from app.findings.rollup import Counts, Tally, count_key
-from app.pipeline.ports import Lease
+from app.pipeline.values import Lease
 from app.storage.evaluation_rows import usage_of_row
 from app.storage.leasing import of_lease, still_ours
 from app.storage.reading import DatabaseReader

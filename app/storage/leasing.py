@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Integer, Row, and_, bindparam, func, or_, select, update
 
 from app.evaluation.model import Options
-from app.pipeline.ports import Claim, Lease
+from app.pipeline.values import Claim, Lease
 from app.storage.clock import Now, SecondsSince, later
 from app.storage.evaluation_rows import target_of_json
 from app.storage.reading import DatabaseReader

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from sqlalchemy import ColumnElement, Row, Select, Table, select, tuple_
 
 from app.pipeline.errors import CursorError
-from app.pipeline.ports import Page, Slice
+from app.pipeline.values import Page, Slice
 from app.storage.session import Session
 
 T = TypeVar("T")

@@ -7,15 +7,7 @@ from sqlalchemy import ColumnElement, Executable, Row, Table, bindparam, select
 
 from app.evaluation.model import Conversation, Evaluation, StoredFinding, StoredVerdict
 from app.findings.model import SEVERITIES
-from app.pipeline.ports import (
-    ApiKey,
-    ConversationFilter,
-    EvaluationFilter,
-    FindingFilter,
-    Page,
-    Slice,
-    VerdictFilter,
-)
+from app.pipeline.values import ApiKey, ConversationFilter, EvaluationFilter, FindingFilter, Page, Slice, VerdictFilter
 from app.storage.evaluation_rows import conversation_of_row, evaluation_of_row
 from app.storage.paging import Listing, among, holds
 from app.storage.schema import (

@@ -1,14 +1,18 @@
 """One open transaction's connection: the only place where statements are sent."""
 
-from collections.abc import Mapping, Sequence
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from sqlalchemy import CursorResult, Executable, Row, Table
+from sqlalchemy import CursorResult, Dialect, Executable, Row, Table
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.storage.sealing import Seal
 from app.storage.trouble import translated
 
+_SLICE = 500
+"""Rows encoded at once: a few milliseconds."""
 Parameters: TypeAlias = Mapping[str, Any]
 
 
@@ -30,32 +34,45 @@ class Session:
         """Return the only row, if there is one."""
         return (await self.run(statement, parameters)).one_or_none()
 
-    async def insert_many(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    async def insert_many(self, table: Table, rows: Iterable[Mapping[str, Any]]) -> None:
         """Insert rows that all have the same keys, by COPY where there is one.
 
-        The transaction must have sent a statement before: the driver begins it with the first.
+        Rows are drawn a slice at a time, so that the event loop has its turn and PostgreSQL works meanwhile. The
+        transaction must have sent a statement before: the driver begins it with the first.
         """
-        if not rows:
+        slices = _slices(rows)
+        first = next(slices, None)
+        if first is None:
             return
+        every = itertools.chain([first], slices)
         if self._connection.dialect.name != "postgresql":
-            await self.run(table.insert(), rows)
+            for part in every:
+                await self.run(table.insert(), part)
             return
-        names = list(rows[0])
-        processors = [_processor(table, name, self._connection) for name in names]
         with translated():
             raw = await self._connection.get_raw_connection()
             await raw.driver_connection.copy_records_to_table(  # type: ignore[union-attr]  # never None when open
-                table.name,
-                columns=names,
-                records=[
-                    tuple(
-                        row[name] if to is None else to(row[name]) for name, to in zip(names, processors, strict=True)
-                    )
-                    for row in rows
-                ],
+                table.name, columns=list(first[0]), records=_records(table, every, self._connection.dialect)
             )
 
 
-def _processor(table: Table, name: str, connection: AsyncConnection) -> Any:
-    kind = table.c[name].type.dialect_impl(connection.dialect)
-    return kind.bind_processor(connection.dialect)
+def _slices(rows: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    remaining = iter(rows)
+    return iter(lambda: list(itertools.islice(remaining, _SLICE)), [])
+
+
+async def _records(
+    table: Table, slices: Iterable[list[Mapping[str, Any]]], dialect: Dialect
+) -> AsyncIterator[tuple[Any, ...]]:
+    for part in slices:
+        for record in zip(
+            *(_bound(table, name, [row[name] for row in part], dialect) for name in part[0]), strict=True
+        ):
+            yield record
+        await asyncio.sleep(0)
+
+
+def _bound(table: Table, name: str, values: list[Any], dialect: Dialect) -> Iterable[Any]:
+    """Return the values of a column as a statement would bind them."""
+    process = table.c[name].type.dialect_impl(dialect).bind_processor(dialect)
+    return values if process is None else map(process, values)

@@ -1,14 +1,14 @@
 """Writes of the API: keys, evaluations and the conversations that are their work items."""
 
-import asyncio
 from collections.abc import Collection, Iterator, Sequence
+from typing import Any
 
 from sqlalchemy import bindparam, select
 from sqlalchemy.dialects.postgresql import insert
 
 from app.evaluation.model import NewConversation
 from app.ids import new_id
-from app.pipeline.ports import NewEvaluation
+from app.pipeline.values import NewEvaluation
 from app.storage.evaluation_rows import conversation_row, evaluation_warnings_json, options_json, target_json
 from app.storage.reading import DatabaseReader, hash_of_key
 from app.storage.schema import (
@@ -20,10 +20,6 @@ from app.storage.schema import (
     idempotency_keys,
     workspaces,
 )
-
-_SLICE_ROWS = 500
-_SLICE_BYTES = 4_000_000
-"""How much is sent at once: a few milliseconds of encoding, then the event loop has its turn."""
 
 # PostgreSQL's insert compiles on SQLite too, whose ON CONFLICT was made after it.
 _NEW_WORKSPACE = insert(workspaces).on_conflict_do_nothing(index_elements=["id"])
@@ -81,26 +77,21 @@ class Submitting(DatabaseReader):
         )
 
     async def add_conversations(self, workspace_id: str, evaluation_id: str, batch: Sequence[NewConversation]) -> None:
-        """Insert conversations, each a work item due now, a slice at a time.
+        """Insert conversations, each a work item due now.
 
         Raises:
             ValueError: the workspace has no such evaluation.
         """
         if await self.one(_OURS, {"workspace": workspace_id, "evaluation": evaluation_id}) is None:
             raise ValueError(f"{workspace_id} has no {evaluation_id}")
-        for part in _slices(batch):
-            rows = [conversation_row(workspace_id, evaluation_id, new) for new in part]
-            await self.insert_many(conversations, rows)
-            bodies = [{"conversation_id": row["id"], "body": new.body} for row, new in zip(rows, part, strict=True)]
-            await self.insert_many(conversation_bodies, bodies)
-            await asyncio.sleep(0)
+        ids: list[str] = []
 
+        def rows() -> Iterator[dict[str, Any]]:
+            for new in batch:
+                row = conversation_row(workspace_id, evaluation_id, new)
+                ids.append(row["id"])
+                yield row
 
-def _slices(batch: Sequence[NewConversation]) -> Iterator[Sequence[NewConversation]]:
-    start = size = 0
-    for position, new in enumerate(batch):
-        if position > start and (position - start == _SLICE_ROWS or size + len(new.body) > _SLICE_BYTES):
-            yield batch[start:position]
-            start, size = position, 0
-        size += len(new.body)
-    yield batch[start:]
+        await self.insert_many(conversations, rows())
+        bodies = ({"conversation_id": name, "body": new.body} for name, new in zip(ids, batch, strict=True))
+        await self.insert_many(conversation_bodies, bodies)

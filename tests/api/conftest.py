@@ -16,7 +16,7 @@ from app.api.collaborators import Collaborators, Limits
 from app.findings.model import not_applicable
 from app.judges.contract import Judge
 from app.pipeline.access import key_sha256
-from app.pipeline.ports import Rules
+from app.pipeline.values import Rules
 from app.storage.store import DatabaseStore
 from tests.api.contract import conforms
 from tests.api.stand_ins import KEY, KeyStore, QuietQueue, RefusingIntake, TrustingIntake

@@ -13,7 +13,7 @@ import zstandard
 
 from app.evaluation.model import EvaluationRequest, EvaluationWarning, NewConversation, WebhookRequest
 from app.pipeline.errors import Problem, QueueUnavailableError, RefusedError, StoreUnavailableError
-from app.pipeline.ports import Admitted, ApiKey, Body, Rules
+from app.pipeline.values import Admitted, ApiKey, Body, Rules
 from app.transcripts.model import Warning_
 
 KEY = "fk_test_0123456789abcdef"

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from app.intake.process_intake import ProcessIntake
-from app.pipeline.ports import Rules
+from app.pipeline.values import Rules
 from app.storage.store import DatabaseStore
 from tests.api.conftest import PATH, an_api, client_of
 from tests.api.test_openapi import EXAMPLES, REQUESTS, loaded

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.pipeline.ports import Rules
+from app.pipeline.values import Rules
 
 RULES = Rules(judges={"alpha": True, "beta": True, "gamma": False}, models=("m-small", "m-large"))
 REPLY = {"role": "assistant", "content": "In Turin."}

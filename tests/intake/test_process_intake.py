@@ -21,7 +21,7 @@ from app.evaluation.model import EvaluationRequest, EvaluationWarning, NewConver
 from app.intake import children, packing
 from app.intake.process_intake import INLINE_BYTES, ProcessIntake
 from app.pipeline.errors import BusyError, RefusedError
-from app.pipeline.ports import Body
+from app.pipeline.values import Body
 from tests.evaluation.bodies import CHAT, ITEMS, RULES, body
 
 PADDING = {"role": "user", "content": "x" * INLINE_BYTES}
@@ -289,7 +289,7 @@ PARENT = """
 import asyncio, os, sys, time
 sys.path.insert(0, sys.argv[1])
 from app.intake.process_intake import ProcessIntake
-from app.pipeline.ports import Body, Rules
+from app.pipeline.values import Body, Rules
 
 async def main():
     intake = ProcessIntake(in_flight_bytes=1 << 30)

@@ -15,7 +15,7 @@ from app.ids import new_id
 from app.judges.contract import JudgeModel, SchemaCheck
 from app.pipeline.access import ensure_bootstrap_key
 from app.pipeline.judge import Examiner
-from app.pipeline.ports import NewEvaluation
+from app.pipeline.values import NewEvaluation
 from app.storage.store import DatabaseStore
 
 CHAT: dict[str, Any] = {

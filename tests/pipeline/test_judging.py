@@ -7,8 +7,8 @@ from app.findings.model import Usage
 from app.judges.contract import Answer, JudgeModelError, Prompt
 from app.pipeline import cancel, read
 from app.pipeline.errors import FinishedError, NotFoundError
-from app.pipeline.ports import FindingFilter, Page, VerdictFilter
 from app.pipeline.recover import publish, reap
+from app.pipeline.values import FindingFilter, Page, VerdictFilter
 from app.queueing.in_process import InProcessQueue
 from tests.pipeline.conftest import AGENT, CHAT, CODE_JUDGES, Bureau
 

@@ -23,7 +23,8 @@ from app.findings.model import (
 )
 from app.findings.rollup import roll_up
 from app.ids import new_id
-from app.pipeline.ports import Claim, Closing, NewEvaluation, Page, Transaction
+from app.pipeline.ports import Transaction
+from app.pipeline.values import Claim, Closing, NewEvaluation, Page
 from app.storage.store import DatabaseStore
 
 SECRET_KEY = "a secret of the tests, long enough"  # noqa: S105 - guards nothing

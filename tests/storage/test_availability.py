@@ -163,7 +163,8 @@ async def test_refused_statements_say_nothing_of_their_values(
     caplog.set_level(logging.DEBUG)
     broken = findings.insert().values(id="f", title="a secret sentence", verdict_id="verdict_none")
     missing = workspaces.insert().values(id=None)
-    for statement in (broken, missing):
+    mistyped = findings.insert().values(id="f", position="a secret sentence")
+    for statement in (broken, missing, mistyped):
         async with store._connection(store._writing) as connection:
             with pytest.raises(StatementRefusedError) as told, translated():
                 await connection.execute(statement)

@@ -7,7 +7,7 @@ import pytest
 
 from app.evaluation.model import Progress, Status
 from app.findings.rollup import tally_of
-from app.pipeline.ports import Claim, Closing, VerdictFilter
+from app.pipeline.values import Claim, Closing, VerdictFilter
 from app.storage.schema import metadata
 from app.storage.store import DatabaseStore
 from tests.storage.making import (

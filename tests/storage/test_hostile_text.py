@@ -6,7 +6,7 @@ from app.evaluation.model import EvaluationRequest, EvaluationWarning
 from app.findings.model import Evidence, Finding, Subject, failed
 from app.ids import new_id
 from app.judges.contract import Document, Target
-from app.pipeline.ports import FindingFilter, NewEvaluation, VerdictFilter
+from app.pipeline.values import FindingFilter, NewEvaluation, VerdictFilter
 from app.storage.store import DatabaseStore
 from app.transcripts.model import Warning_
 from tests.storage.making import (

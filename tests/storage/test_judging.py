@@ -23,7 +23,7 @@ from app.findings.model import (
     passed,
 )
 from app.findings.rollup import tally_of
-from app.pipeline.ports import FindingFilter, VerdictFilter
+from app.pipeline.values import FindingFilter, VerdictFilter
 from app.storage.store import DatabaseStore
 from tests.storage.making import (
     EVERYTHING,

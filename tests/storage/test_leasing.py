@@ -4,7 +4,7 @@ import pytest
 
 from app.evaluation.model import Progress
 from app.findings.model import Subject
-from app.pipeline.ports import Claim, Lease
+from app.pipeline.values import Claim, Lease
 from app.storage.store import DatabaseStore
 from tests.storage.making import (
     SOME_VERDICTS,

@@ -23,7 +23,7 @@ from hypothesis.stateful import (
 
 from app.evaluation.model import FINAL
 from app.findings.rollup import tally_of
-from app.pipeline.ports import Claim, EvaluationFilter, VerdictFilter
+from app.pipeline.values import Claim, EvaluationFilter, VerdictFilter
 from app.storage.store import DatabaseStore
 from tests.storage.making import (
     EVERYTHING,

@@ -9,15 +9,8 @@ from hypothesis import strategies as st
 from app.evaluation.model import StoredFinding, StoredVerdict
 from app.findings.model import Subject, failed, rank
 from app.pipeline.errors import CursorError
-from app.pipeline.ports import (
-    ConversationFilter,
-    EvaluationFilter,
-    FindingFilter,
-    Page,
-    Reader,
-    Slice,
-    VerdictFilter,
-)
+from app.pipeline.ports import Reader
+from app.pipeline.values import ConversationFilter, EvaluationFilter, FindingFilter, Page, Slice, VerdictFilter
 from app.storage.store import DatabaseStore
 from tests.storage.making import (
     EVERYTHING,

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import event
 
 from app.findings.model import Subject
-from app.pipeline.ports import FindingFilter, Page, VerdictFilter
+from app.pipeline.values import FindingFilter, Page, VerdictFilter
 from app.storage.store import DatabaseStore
 from tests.storage.making import (
     SOME_VERDICTS,

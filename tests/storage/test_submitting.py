@@ -13,7 +13,7 @@ from app.evaluation.model import (
 from app.findings.rollup import Tally
 from app.ids import new_id
 from app.judges.contract import Document, Principle, Target
-from app.pipeline.ports import ConversationFilter, NewEvaluation
+from app.pipeline.values import ConversationFilter, NewEvaluation
 from app.storage.sealing import Seal
 from app.storage.store import DatabaseStore
 from app.transcripts.model import Warning_
