@@ -89,7 +89,10 @@ def conversation(one: Conversation) -> Wire:
 
 
 def presented(one: Conversation, content: bytes) -> bytes:
-    """Return a conversation with its content, a JSON object that is spliced in as it is: it may be huge."""
+    """Return a conversation with its content, a JSON object that is spliced in as it is: it may be huge.
+
+    The content's warnings include those the conversation was stored with.
+    """
     return encode(_conversation(one))[:-1] + b"," + content[1:]
 
 

@@ -44,7 +44,7 @@ def _next_job(questions: BinaryIO) -> Job | None:
 
 def _reply(job: Job) -> Reply:
     if not isinstance(job, AdmitJob):
-        return Presented(present(job.stored))
+        return Presented(present(job.stored, job.known))
     body = job.data if job.path is None else Path(job.path).read_bytes()
     reading = read(body, job)
     if isinstance(reading, Refusal):

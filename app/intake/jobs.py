@@ -3,7 +3,7 @@
 import msgspec
 
 from app.evaluation.model import EvaluationRequest, EvaluationWarning
-from app.transcripts.model import Violation
+from app.transcripts.model import Violation, Warning_
 
 LENGTH_BYTES = 8
 
@@ -20,9 +20,10 @@ class AdmitJob(msgspec.Struct, tag="admit", frozen=True):
 
 
 class PresentJob(msgspec.Struct, tag="present", frozen=True):
-    """Present a conversation, given as stored."""
+    """Present a conversation, given as stored, with the warnings it was stored with."""
 
     stored: bytes
+    known: tuple[Warning_, ...] = ()
 
 
 class Refused(msgspec.Struct, tag="refused", frozen=True):

@@ -4,18 +4,23 @@ It is worked out from the evidence each time it is asked for, never stored, so t
 next time somebody looks.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 import zstandard
 
-from app.transcripts.model import ToolCall
+from app.transcripts.model import ToolCall, Warning_
 from app.transcripts.parsing import parse
 
 
-def present(stored: bytes) -> bytes:
-    """Return the JSON object {events, calls, catalogue, warnings} of a stored, compressed conversation."""
+def present(stored: bytes, known: Iterable[Warning_] = ()) -> bytes:
+    """Return the JSON object {events, calls, catalogue, warnings} of a stored, compressed conversation.
+
+    ``known`` are the warnings it was stored with; reading it whole finds some of them again and others besides.
+    """
     transcript = parse(zstandard.ZstdDecompressor().decompress(stored))
+    warnings = {(each.code, each.pointer): each for each in (*transcript.warnings, *known)}
     return msgspec.json.encode(
         {
             "events": [
@@ -26,7 +31,7 @@ def present(stored: bytes) -> bytes:
             "catalogue": [{"name": tool.name, "origin": tool.origin} for tool in transcript.catalogue],
             "warnings": [
                 {"pointer": each.pointer, "code": each.code, "message": each.message, "count": each.count}
-                for each in transcript.warnings
+                for each in warnings.values()
             ],
         }
     )

@@ -17,7 +17,7 @@ from app.intake.presenting import present
 from app.pipeline.errors import BusyError, Problem, RefusedError
 from app.pipeline.values import Admitted, Body, Rules
 from app.transcripts import pointer
-from app.transcripts.model import Violation
+from app.transcripts.model import Violation, Warning_
 
 INLINE_BYTES = 128 * 1024
 """Larger bodies and conversations go to another process; these take the event loop some ten milliseconds at worst."""
@@ -64,12 +64,12 @@ class ProcessIntake:
             async with contextlib.aclosing(_unpacked(packed)) as stream:
                 yield Admitted(accepted.request, accepted.total, accepted.warnings, stream)
 
-    async def present(self, stored: bytes) -> bytes:
+    async def present(self, stored: bytes, known: Sequence[Warning_] = ()) -> bytes:
         """Return the JSON object of a stored conversation; see the port."""
         if zstandard.get_frame_parameters(stored).content_size <= INLINE_BYTES:
-            return present(stored)
+            return present(stored, known)
         try:
-            reply = await self._children.ask(PresentJob(stored))
+            reply = await self._children.ask(PresentJob(stored, tuple(known)))
         except ChildLostError as error:
             raise BusyError(_RETRY_SECONDS) from error
         if not isinstance(reply, Presented):

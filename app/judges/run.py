@@ -9,9 +9,9 @@ import asyncio
 import itertools
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from app.findings.model import Decision, Subject, Verdict, errored, not_scored
+from app.findings.model import Coverage, Decision, Subject, Verdict, errored, not_scored
 from app.judges import voting
 from app.judges.contract import Bench, Case, Judge, JudgeModelError
 
@@ -65,6 +65,7 @@ async def run(
                     waits.append(outcome.retry_after_seconds)
                     continue
                 outcome = _trouble(outcome)
+            outcome = replace(outcome, coverage=outcome.coverage or _coverage(outcome, case))
             await emit(Verdict(judge.name, judge.family, judge.version, subject, judge.scale, judge.threshold, outcome))
 
     try:
@@ -96,6 +97,12 @@ async def _decide(judge: Judge, case: Case, subject: Subject, bench: Bench, vote
     except Exception as error:  # noqa: BLE001 - one failing judge never fails another
         _log.exception("judge %s failed on %s", judge.name, subject.key)
         return errored("internal_error", f"The judge itself failed: {type(error).__name__}.")
+
+
+def _coverage(decision: Decision, case: Case) -> Coverage:
+    """Return what was looked at when the judge does not say: code reads everything, an unanswered question nothing."""
+    total = len(case.transcript.events)
+    return Coverage(total if decision.status in {"scored", "not_applicable"} else 0, total)
 
 
 def _trouble(error: JudgeModelError) -> Decision:

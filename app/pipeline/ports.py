@@ -23,6 +23,7 @@ from app.pipeline.values import (
     Slice,
     VerdictFilter,
 )
+from app.transcripts.model import Warning_
 
 
 class Intake(Protocol):
@@ -37,8 +38,11 @@ class Intake(Protocol):
         """
         ...
 
-    async def present(self, stored: bytes) -> bytes:
-        """Return the JSON object {events, calls, catalogue, warnings} of a stored (compressed) conversation."""
+    async def present(self, stored: bytes, known: Sequence[Warning_] = ()) -> bytes:
+        """Return the JSON object {events, calls, catalogue, warnings} of a stored (compressed) conversation.
+
+        ``known`` are the warnings it was stored with; they are among those returned.
+        """
         ...
 
 

@@ -88,7 +88,7 @@ async def conversation(
         NotFoundError: no such conversation here.
     """
     found, body = await _stored(store, workspace_id, evaluation_id, index)
-    return found, await intake.present(body)
+    return found, await intake.present(body, found.warnings)
 
 
 async def original(store: Store, workspace_id: str, evaluation_id: str, index: int) -> tuple[Conversation, bytes]:

@@ -93,7 +93,7 @@ class RefusingIntake:
             self.paths.append(body.path)
         raise RefusedError(self.problems, self.count)
 
-    async def present(self, stored: bytes) -> bytes:
+    async def present(self, stored: bytes, known: Sequence[Warning_] = ()) -> bytes:
         raise NotImplementedError
 
 
@@ -111,7 +111,7 @@ class TrustingIntake:
         warning = EvaluationWarning(0, Warning_("/messages/0", "ignored", "is ignored", 2))
         yield Admitted(request, len(new), (warning,) if asked.get("name") == "warn" else (), _in_twos(new))
 
-    async def present(self, stored: bytes) -> bytes:
+    async def present(self, stored: bytes, known: Sequence[Warning_] = ()) -> bytes:
         messages = json.loads(zstandard.decompress(stored)).get("messages", [])
         events = [
             {"index": index, "kind": each["role"], "turn": 0, "text": each["content"]}

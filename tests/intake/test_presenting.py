@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from app.evaluation.reading import Reading, read
 from app.intake.presenting import present
 from app.intake.process_intake import INLINE_BYTES, ProcessIntake
+from app.transcripts.model import Warning_
 from tests import shared
 from tests.evaluation.bodies import RULES, written
 from tests.evaluation.strategies import conversation
@@ -128,3 +129,11 @@ def test_recorded_conversations_can_be_shown(name: str) -> None:
     for line in shared.shared_path(f"corpus/{name}.jsonl").read_bytes().splitlines():
         if isinstance(read(b'{"conversations":[' + line + b"]}", RULES), Reading):
             strict(present(stored(line)))
+
+
+def test_warnings_it_was_stored_with_are_among_those_shown_and_none_is_told_twice() -> None:
+    raw = json.dumps({"messages": [{"role": "assistant", "content": "hi", "tool_calls": [{"id": "a"}]}]}).encode()
+    again = Warning_(**strict(present(stored(raw)))["warnings"][0])
+    redacted = Warning_("/tools/0", "credentials_redacted", "Redacted.", 2)
+    shown = strict(present(stored(raw), [again, redacted]))["warnings"]
+    assert [each["code"] for each in shown] == [again.code, "credentials_redacted"]
