@@ -8,7 +8,6 @@ budget; SQLite runs its database inside this process, so its CPU is no client's.
 
 import argparse
 import asyncio
-import hashlib
 import json
 import random
 import statistics
@@ -18,12 +17,11 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-import zstandard
 from sqlalchemy import Table, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.evaluation.model import EvaluationRequest, NewConversation
-from app.findings.model import Coverage, Evidence, Finding, Subject, Usage, Verdict, failed
+from app.findings.model import Verdict
 from app.ids import new_id
 from app.pipeline.values import Claim, NewEvaluation
 from app.storage.engine import for_writing, open_engine
@@ -32,13 +30,13 @@ from app.storage.migrating import migrate
 from app.storage.schema import conversation_bodies, conversations, evaluation_requests, evaluations, findings, verdicts
 from app.storage.store import DatabaseStore
 from app.storage.verdict_rows import finding_rows, verdict_row
+from benchmarks.storage_rows import PER_VERDICT, some_conversations, some_verdict
 from tests.databases import throwaway_postgres
 
 WORKSPACE = "ws_bench"
 CONVERSATIONS = 10_000
 SMALL, LARGE = 400, 40
 """Transactions: of one verdict each, and of 200 each."""
-PER_VERDICT = 5
 VERDICTS = range(200)
 POLLS = 500
 
@@ -56,47 +54,6 @@ BUDGETS = {
     "polls / bare Core route": (">=", 0.6),
     "event loop stall ms": ("<=", 50.0),
 }
-
-
-def some_conversations() -> list[NewConversation]:
-    """Return conversations of about 3 KB whose text compresses as text does."""
-    words = [bytes(random.choices(b"abcdefghijklmnopqrstuvwxyz", k=random.randint(2, 9))) for _ in range(2_000)]
-    compress = zstandard.ZstdCompressor(level=3).compress
-    made = []
-    for index in range(CONVERSATIONS):
-        raw = b'{"items":[' + b" ".join(random.choices(words, k=480)) + b"]}"
-        digest = hashlib.sha256(raw).hexdigest()
-        made.append(NewConversation(index, "items", compress(raw), len(raw), digest, digest, client_id=f"c{index}"))
-    return made
-
-
-def some_verdict(number: int) -> Verdict:
-    """Return a failed verdict about a call, with findings of the usual length."""
-    found = tuple(
-        Finding(
-            "wrong_value",
-            "medium",
-            "The order number was changed",
-            "The user named order A-1042, the call was made with A-1024. " * 4,
-            "The wrong parcel would be stopped. " * 3,
-            (
-                Evidence("items", 7, "/arguments", 10, 16, "A-1024"),
-                Evidence("items", 2, "/content/0/text", 31, 37, "A-1042", "support"),
-            ),
-            event=7,
-            turn=1,
-        )
-        for _ in range(PER_VERDICT)
-    )
-    return Verdict(
-        "argument_justification",
-        "tool",
-        "1",
-        Subject("call", 1, number, f"call_{number}"),
-        "binary",
-        None,
-        failed("It does not say so. " * 10, found, coverage=Coverage(9, 9), usage=Usage(1, 900, 0, 90, 0.001)),
-    )
 
 
 async def add_evaluation(store: DatabaseStore, batch: Sequence[NewConversation], *, empty: bool = False) -> str:
@@ -305,7 +262,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
     random.seed(1)
-    batch = some_conversations()
+    batch = some_conversations(CONVERSATIONS)
     with throwaway_postgres() as url:
         postgres = asyncio.run(measured(url, batch, options.rounds))
     with tempfile.TemporaryDirectory() as directory:

@@ -163,7 +163,7 @@ verdict_lists = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(parts=st.lists(verdict_lists, min_size=1, max_size=3))
 async def test_tallies_in_sql_agree_with_the_roll_up(store: DatabaseStore, parts: list[list[Verdict]]) -> None:
     evaluation_id = await submit(store, len(parts))

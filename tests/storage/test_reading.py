@@ -165,7 +165,7 @@ def place_of(one: StoredVerdict | StoredFinding) -> tuple[int, int, str]:
     return (one.conversation, -1 if event is None else event, one.id)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     events=st.lists(st.lists(st.one_of(st.none(), st.integers(0, 2)), max_size=5), min_size=1, max_size=3),
     limit=st.integers(1, 4),
