@@ -12,13 +12,13 @@ from app.api.collaborators import Collaborators
 from app.api.envelope import Envelope
 from app.api.failures import add_handlers
 from app.api.lingering import LingeringClose
-from app.api.routes import contents, evaluations, service
+from app.api.routes import about, contents, evaluations
 from app.api.schema.document import document
 from app.pipeline.access import Doorman
 
 Opened: TypeAlias = Callable[[], AbstractAsyncContextManager[Collaborators]]
 
-ROUTES = (*evaluations.router.routes, *contents.router.routes, *service.router.routes)
+ROUTES = (*evaluations.router.routes, *contents.router.routes, *about.router.routes)
 """In the order in which they are tried: the status poll first."""
 
 

@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from starlette.routing import Route
 
 from app.api.application import ROUTES
-from app.api.routes.service import PUBLIC
+from app.api.routes.about import PUBLIC
 from app.pipeline.access import key_sha256
 from app.storage.store import DatabaseStore
 from tests.api.conftest import PATH, an_api, client_of, submitted, talk

@@ -9,7 +9,7 @@ import pytest
 
 from app.api.openapi import text
 from app.api.problems import ITEM_CODES, KINDS
-from app.api.routes.service import PUBLIC
+from app.api.routes.about import PUBLIC
 from app.api.schema.document import VERSION
 from app.transcripts.admission_codes import VIOLATIONS
 from tests.api.conftest import PATH, an_api, client_of

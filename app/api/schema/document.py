@@ -14,9 +14,9 @@ from pydantic.json_schema import models_json_schema
 from starlette.routing import BaseRoute
 
 from app.api.problems import ITEM_CODES, KINDS
+from app.api.schema.about import InvalidRequest, NotReady, Problem, ProblemItem
 from app.api.schema.examples import examples
 from app.api.schema.requests import ForensicRequest
-from app.api.schema.service import InvalidRequest, NotReady, Problem, ProblemItem
 from app.transcripts.admission_codes import VIOLATIONS
 
 TITLE = "Forensic Evals"

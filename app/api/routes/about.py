@@ -12,7 +12,7 @@ from app.api.collaborators import Collaborators
 from app.api.failures import request_id
 from app.api.problems import KINDS, problem
 from app.api.routes.answering import NoQuery, json_answer, operation_id
-from app.api.schema import service as schema
+from app.api.schema import about as schema
 from app.api.schema.answers import answers, problems
 from app.pipeline.errors import QueueUnavailableError, StoreUnavailableError
 
