@@ -29,6 +29,7 @@ from tests.storage.making import (
     EVERYTHING,
     SOME_VERDICTS,
     WORKSPACE,
+    claim,
     claim_all,
     counts,
     finding,
@@ -179,3 +180,29 @@ async def test_tallies_in_sql_agree_with_the_roll_up(store: DatabaseStore, parts
         evaluation = await reader.evaluation(WORKSPACE, evaluation_id)
     assert evaluation is not None
     assert evaluation.tally == total
+
+
+async def test_whoever_ends_or_takes_over_a_conversation_waits_for_a_save_under_way(store: DatabaseStore) -> None:
+    """Else a fence that was checked in time could be passed too late."""
+    taken, canceled = await submit(store), await submit(store)
+    for evaluation_id in (taken, canceled):
+        [held] = await claim_all(store, evaluation_id, -1)
+
+        async def interfere(evaluation_id: str = evaluation_id, conversation: str = held.lease.conversation_id) -> Any:
+            if evaluation_id == taken:
+                return await claim(store, conversation)
+            async with store.begin() as tx:
+                return await tx.cancel(WORKSPACE, evaluation_id)
+
+        async with store.begin() as tx:
+            assert await tx.save_verdicts(held.lease, SOME_VERDICTS[:1])
+            other = asyncio.create_task(interfere())
+            await asyncio.sleep(0.1)
+            assert not other.done()
+        found = await other
+        if evaluation_id == taken:
+            assert found.done == {SOME_VERDICTS[0].key}, "what was saved meanwhile is not judged again"
+    async with store.read() as reader:
+        evaluation = await reader.evaluation(WORKSPACE, canceled)
+    assert evaluation is not None
+    assert evaluation.tally == tally_of(SOME_VERDICTS[:1])

@@ -1,5 +1,6 @@
+import time
 from dataclasses import replace
-from datetime import timedelta
+from datetime import timedelta, timezone
 from typing import Any
 
 import pytest
@@ -121,6 +122,27 @@ async def test_filters_of_evaluations(store: DatabaseStore) -> None:
     assert await ids(EvaluationFilter(created_before=moment - hour)) == []
     assert busy not in await ids(EvaluationFilter(created_after=moment))
     assert busy not in await ids(EvaluationFilter(created_before=moment))
+
+
+async def test_times_mean_the_same_in_every_zone(store: DatabaseStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluation_id = await submit(store)
+    monkeypatch.setenv("TZ", "Pacific/Auckland")
+    time.tzset()
+    try:
+        async with store.read() as reader:
+            evaluation = await reader.evaluation(WORKSPACE, evaluation_id)
+            assert evaluation is not None
+            moment = evaluation.created_at.astimezone(timezone(timedelta(hours=-9)))
+            minute = timedelta(minutes=1)
+            for where, there in (
+                (EvaluationFilter(created_after=moment - minute, created_before=moment + minute), True),
+                (EvaluationFilter(created_after=moment + minute), False),
+                (EvaluationFilter(created_before=moment - minute), False),
+            ):
+                assert bool((await reader.evaluations(WORKSPACE, where, EVERYTHING)).data) == there
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 async def test_filters_of_verdicts_findings_and_conversations(store: DatabaseStore) -> None:
