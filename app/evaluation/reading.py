@@ -127,6 +127,7 @@ class _Reader:
     def reading(self) -> Reading:
         """Return what was read, once ``violations`` has yielded nothing."""
         request = EvaluationRequest(**self._values)
+        self._warnings.add_unheeded(request)
         received: Iterable[bytes] = () if self._conversations is None else self._conversations.received
         return Reading(request, tuple(self._admissions), received, self._warnings.listed())
 

@@ -2,11 +2,16 @@
 
 from collections.abc import Iterable
 
-from app.evaluation.model import EvaluationWarning
+from app.evaluation.model import EvaluationRequest, EvaluationWarning
 from app.transcripts.model import Warning_
 
 MOST_WARNINGS = 100
 """Warnings that an evaluation lists; those of a single conversation are all kept with it."""
+
+_UNHEEDED = {
+    "target": "It is kept with the evaluation, but no judge of this version reads it.",
+    "webhook": "It is kept and its delivery is recorded, but this version does not send it: wait, poll or stream.",
+}
 
 
 class Warnings:
@@ -27,6 +32,12 @@ class Warnings:
         """Note the warnings of a conversation."""
         for warning in warnings:
             self.add(conversation, warning)
+
+    def add_unheeded(self, request: EvaluationRequest) -> None:
+        """Note what a client asked for that has no effect: nobody should wait for it."""
+        for name, message in _UNHEEDED.items():
+            if getattr(request, name) is not None:
+                self._kept.insert(0, EvaluationWarning(None, Warning_(f"/{name}", f"{name}_unheeded", message)))
 
     def listed(self) -> tuple[EvaluationWarning, ...]:
         """Return at most a hundred entries, the last of which counts what is not listed."""

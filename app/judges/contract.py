@@ -53,7 +53,8 @@ class Case:
     """HMAC of the conversation under a server secret; fences the transcript inside prompts."""
     target: Target | None = None
     scope: str = "all_turns"
-    """``all_turns`` or ``last_turn``: which turns turn-level judges decide."""
+    """``all_turns`` or ``last_turn``: which turns' subjects are decided; what is about the whole conversation always
+    is. The run loop sees to it."""
 
 
 class JudgeModelError(Exception):

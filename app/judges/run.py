@@ -81,10 +81,13 @@ def _work(
     judges: Iterable[Judge], case: Case, done: frozenset[tuple[str, str, str]]
 ) -> Iterator[tuple[Judge, Subject]]:
     """Yield what is to decide, lazily: a transcript may have a hundred thousand calls."""
+    only = len(case.transcript.turns) - 1 if case.scope == "last_turn" else None
     for judge in judges:
         if judge.family == "tool" and not case.transcript.has_tool_calls:
             continue
         for subject in judge.subjects(case):
+            if only is not None and subject.turn not in {None, only}:
+                continue
             if (judge.name, subject.key, judge.version) not in done:
                 yield judge, subject
 

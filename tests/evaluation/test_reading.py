@@ -478,3 +478,13 @@ def test_odd_bodies_end_as_decided(name: str) -> None:
         assert [code for _, code in found(raw)] == RAW[name]
     else:
         accepted(raw)
+
+
+def test_what_has_no_effect_is_said_to_have_none() -> None:
+    asked = {"target": {"description": "An agent."}, "webhook": {"url": "https://example.com/hook"}}
+    told = accepted(json.dumps({"conversations": [CHAT], **asked}).encode()).warnings
+    assert {(each.conversation, each.warning.pointer, each.warning.code) for each in told} == {
+        (None, "/target", "target_unheeded"),
+        (None, "/webhook", "webhook_unheeded"),
+    }
+    assert accepted(json.dumps({"conversations": [CHAT]}).encode()).warnings == ()

@@ -18,7 +18,7 @@ from app.judges.contract import (
 )
 from app.judges.run import IN_FLIGHT, RetryIn, run
 from app.judges.voting import count
-from app.transcripts.model import ToolCall, Transcript
+from app.transcripts.model import ToolCall, Transcript, Turn
 
 
 class NoSchemas:
@@ -70,6 +70,14 @@ async def test_what_was_decided_before_is_not_decided_again() -> None:
     subjects = [Subject("call", event=event) for event in range(3)]
     told, _ = await collect([judge("a", fine, subjects=subjects)], done=frozenset({("a", "call:1", "1")}))
     assert [verdict.subject.event for verdict in told] == [0, 2]
+
+
+async def test_the_last_turn_alone_can_be_asked_for() -> None:
+    turns = tuple(Turn(index, (), (), (), ()) for index in range(3))
+    case = replace(WITH_CALLS, transcript=replace(WITH_CALLS.transcript, turns=turns), scope="last_turn")
+    subjects = [*(Subject("call", turn=turn, event=turn) for turn in range(3)), Subject()]
+    told, _ = await collect([judge("a", fine, subjects=subjects)], case)
+    assert {verdict.subject.key for verdict in told} == {"call:2", "conversation"}
 
 
 async def test_another_version_is_decided_anew() -> None:
