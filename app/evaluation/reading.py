@@ -21,12 +21,12 @@ from app.evaluation.reading_warnings import Warnings
 from app.evaluation.request import MEMBERS, RequestRules, read_member
 from app.evaluation.request_values import MOST_COUNTED, Place, refuse_unknown
 from app.evaluation.syntax import MAX_DEPTH, Fault, encoding_fault, fault, replace_unstorable, without_mark
-from app.transcripts.admission import Admission, admit
-from app.transcripts.admission_entries import Optional
-from app.transcripts.admission_nesting import LONGEST_INTEGER, deeper_than, long_integer, may_have_long_integer
-from app.transcripts.admission_redaction import names_credentials
-from app.transcripts.admission_spans import members
-from app.transcripts.admission_wording import kind
+from app.transcripts.admission.door import Admission, admit
+from app.transcripts.admission.entries import Optional
+from app.transcripts.admission.nesting import LONGEST_INTEGER, deeper_than, long_integer, may_have_long_integer
+from app.transcripts.admission.redaction import names_credentials
+from app.transcripts.admission.spans import members
+from app.transcripts.admission.wording import kind
 from app.transcripts.model import Violation, Warning_
 from app.transcripts.text import sanitise
 

@@ -10,8 +10,8 @@ from typing import TypeAlias
 
 from msgspec import Raw
 
-from app.transcripts.admission_entries import slices
-from app.transcripts.admission_spans import elements
+from app.transcripts.admission.entries import slices
+from app.transcripts.admission.spans import elements
 
 _Slice: TypeAlias = Raw | bytes
 _GAP = re.compile(rb"[\s,]*+")

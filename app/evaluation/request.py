@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from app.evaluation.model import Options, WebhookRequest
 from app.evaluation.request_values import EnoughError, Place, array, in_document_order, kind_of, members, text, whole
 from app.judges.contract import Document, Principle, Target
-from app.transcripts.admission_wording import quoted
+from app.transcripts.admission.wording import quoted
 from app.transcripts.model import Violation
 
 LARGEST_TARGET = 1 << 20

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.transcripts.admission_wording import quoted, suggestion
+from app.transcripts.admission.wording import quoted, suggestion
 from app.transcripts.model import Violation
 
 MOST_COUNTED = 1000

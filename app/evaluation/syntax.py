@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from app.transcripts.admission_wording import quoted
+from app.transcripts.admission.wording import quoted
 from app.transcripts.text import sanitise
 
 MAX_DEPTH = 200

@@ -1,6 +1,6 @@
 """From the bytes of an admitted conversation to the transcript that is judged.
 
-The door (``transcripts/admission.py``) has refused what is not a conversation and reported why; whoever parses reads
+The door (``transcripts/admission``) has refused what is not a conversation and reported why; whoever parses reads
 what was let in and stored. So the first thing that is wrong ends it here, and nothing the door lets in ever does.
 """
 

@@ -11,7 +11,7 @@ from app.api.openapi import text
 from app.api.problems import ITEM_CODES, KINDS
 from app.api.routes.about import PUBLIC
 from app.api.schema.document import VERSION
-from app.transcripts.admission_codes import VIOLATIONS
+from app.transcripts.admission.codes import VIOLATIONS
 from tests.api.conftest import PATH, an_api, client_of
 from tests.api.contract import described, validator
 from tests.shared import lines, shared_path

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.evaluation.reading import MOST_VIOLATIONS, Reading, Refusal, read
 from app.evaluation.request_values import MOST_COUNTED
-from app.transcripts.admission_codes import VIOLATIONS
+from app.transcripts.admission.codes import VIOLATIONS
 from app.transcripts.parsing import parse
 from tests import shared
 from tests.evaluation.bodies import CHAT, ITEMS, REPLY, RULES, Pairs, body, position, reference, resolves, written

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.transcripts.admission import LARGEST_METADATA, LONGEST_ID, Admission, admit
-from app.transcripts.admission_nesting import LONGEST_INTEGER, deeper_than, long_integer, may_have_long_integer
-from app.transcripts.admission_spans import elements, end_of_value, members
+from app.transcripts.admission.door import LARGEST_METADATA, LONGEST_ID, Admission, admit
+from app.transcripts.admission.nesting import LONGEST_INTEGER, deeper_than, long_integer, may_have_long_integer
+from app.transcripts.admission.spans import elements, end_of_value, members
 from app.transcripts.model import Violation
 
 ASKED = {"role": "user", "content": "Where is parcel 7?"}

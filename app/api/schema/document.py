@@ -17,7 +17,7 @@ from app.api.problems import ITEM_CODES, KINDS
 from app.api.schema.about import InvalidRequest, NotReady, Problem, ProblemItem
 from app.api.schema.examples import examples
 from app.api.schema.requests import ForensicRequest
-from app.transcripts.admission_codes import VIOLATIONS
+from app.transcripts.admission.codes import VIOLATIONS
 
 TITLE = "Forensic Evals"
 VERSION = "0.1.0"

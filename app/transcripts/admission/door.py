@@ -2,7 +2,7 @@
 
 A body of 30 MB may hold half a million conversations or one of two million items, so the door decodes only what its
 rules need, with the compiled decoder, and lets everything else stay text. What passes is normalised later, by
-``parsing``; what does not is read a second time by ``admission_violations``, which can afford to say what is wrong.
+``parsing``; what does not is read a second time by ``violations``, which can afford to say what is wrong.
 
 The text has been checked as a whole before: it is UTF-8 and valid JSON, is not nested too deep, and holds neither NUL
 nor lone surrogate escapes.
@@ -16,10 +16,10 @@ from typing import Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from app.transcripts.admission_entries import Conversation, Item, Message, lenient, strict, string
-from app.transcripts.admission_redaction import Redacted, may_have_credentials, redact
-from app.transcripts.admission_violations import violations
-from app.transcripts.admission_wording import kind
+from app.transcripts.admission.entries import Conversation, Item, Message, lenient, strict, string
+from app.transcripts.admission.redaction import Redacted, may_have_credentials, redact
+from app.transcripts.admission.violations import violations
+from app.transcripts.admission.wording import kind
 from app.transcripts.model import Violation, Warning_
 from app.transcripts.notes import Notes
 

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from app.transcripts.admission_spans import elements
+from app.transcripts.admission.spans import elements
 
 Optional: TypeAlias = Raw | UnsetType
 MOST_ENTRIES = 4_000_000

@@ -7,8 +7,8 @@ no more than its first few.
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 
-from app.transcripts.admission_entries import conversation_members, entries, entry_members, string
-from app.transcripts.admission_wording import kind, quoted, suggestion
+from app.transcripts.admission.entries import conversation_members, entries, entry_members, string
+from app.transcripts.admission.wording import kind, quoted, suggestion
 from app.transcripts.model import Violation
 
 _CONTAINERS = ("messages", "items")

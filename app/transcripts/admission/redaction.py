@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from app.transcripts import pointer
-from app.transcripts.admission_spans import elements, members
+from app.transcripts.admission.spans import elements, members
 
 PLACEHOLDER = b'"[redacted]"'
 
