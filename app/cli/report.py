@@ -135,6 +135,22 @@ def conversations_line(conversations: Sequence[Mapping[str, Any]], names: Mappin
     return text
 
 
+def warnings_text(evaluation: Mapping[str, Any], names: Mapping[int, str]) -> Text | None:
+    """Return what was accepted but ignored, redacted or replaced; None when nothing was."""
+    warnings = evaluation["warnings"]
+    if not warnings:
+        return None
+    text = Text("Warnings:", "bold")
+    for warning in warnings[:MOST_NAMES]:
+        index = warning["conversation"]
+        where = "request" if index is None else _name(index, names)
+        times = "" if warning["count"] == 1 else f" ({warning['count']} times)"
+        text.append(f"\n  {where} {plain(warning['pointer'], 60)}: {plain(warning['message'])}{times}", "not bold")
+    if (more := len(warnings) - MOST_NAMES) > 0:
+        text.append(f"\n  … and {more} more", "not bold")
+    return text
+
+
 def _name(index: int, names: Mapping[int, str]) -> str:
     return plain(names.get(index) or f"[{index}]", 60)
 

@@ -74,6 +74,8 @@ async def _tell(client: Client, evaluation: Mapping[str, Any], body: Submission,
     console.print(f"\n{evaluation['id']}", highlight=False)
     console.print(report.summary(evaluation))
     console.print(report.conversations_line(conversations, names))
+    if (warnings := report.warnings_text(evaluation, names)) is not None:
+        console.print(warnings)
     console.print()
     console.print(report.dimensions_table(evaluation))
     await _tell_undecided(client, path, console)

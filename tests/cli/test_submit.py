@@ -31,6 +31,7 @@ def evaluation(**changes: Any) -> dict[str, Any]:
         "verdicts": COUNTS,
         "by_dimension": {"task_completion": {**COUNTS, "pass_rate": 1.0}},
         "findings": {"info": 0, "low": 0, "medium": 0, "high": 0, "critical": 0},
+        "warnings": [],
         **changes,
     }
 
@@ -145,6 +146,17 @@ def test_findings_are_shown_without_their_tricks(chat: str) -> None:
     assert "no_judge_model 1 task_completion" in shown
     assert "\x1b[2J" not in outcome.stdout
     assert max(len(line) for line in outcome.stdout.splitlines()) <= 80
+
+
+def test_what_was_ignored_or_redacted_is_told(chat: str) -> None:
+    warnings = [
+        {"conversation": 0, "pointer": "/messages/0", "code": "x", "message": "ignored \x1b[2J", "count": 3},
+        {"conversation": None, "pointer": "/webhook", "code": "y", "message": "has no effect", "count": 1},
+    ]
+    with service(*finished(warnings=warnings)) as stub:
+        outcome = run(chat, "--url", stub.url)
+    assert r"tea /messages/0: ignored \x1b[2J (3 times)" in outcome.stdout
+    assert "request /webhook: has no effect" in outcome.stdout
 
 
 def test_a_refusal_names_file_line_and_place(tmp_path: Path) -> None:
