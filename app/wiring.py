@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
 from app.intake.process_intake import ProcessIntake
+from app.judges.budget import UnavailableModel
 from app.judges.catalogue import JUDGES
 from app.judges.contract import JudgeModel
 from app.llm.endpoint import ChatEndpoint
@@ -75,6 +76,7 @@ async def run_worker(settings: Settings) -> None:
     url = settings.redis_url.get_secret_value()
     async with contextlib.AsyncExitStack() as stack:
         store = await _store(settings, stack)
+        await store.check()
         examiner = await _examiner(settings, store, stack)
         redis = ArqQueue(connect(url))
         stack.push_async_callback(redis.aclose)
@@ -141,8 +143,8 @@ def _models(settings: Settings, stack: contextlib.AsyncExitStack) -> Callable[[s
         name: (price.input, price.input if price.cached is None else price.cached, price.output)
         for name, price in settings.judge_prices.items()
     }
-    models = {name: OpenAIJudgeModel(endpoint, name, prices=prices) for name in settings.models}
-    return lambda name: models.get(name or settings.models[0])
+    models: dict[str, JudgeModel] = {name: OpenAIJudgeModel(endpoint, name, prices=prices) for name in settings.models}
+    return lambda name: models[settings.models[0]] if name is None else models.get(name) or UnavailableModel(name)
 
 
 def _database(settings: Settings) -> DatabaseStore:

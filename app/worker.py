@@ -6,6 +6,7 @@ import sys
 
 from app import wiring
 from app.logs import set_up_logs
+from app.pipeline.errors import StoreUnavailableError
 from app.settings import SettingsError, read_settings
 
 
@@ -24,12 +25,15 @@ async def work() -> None:
 
 
 def main() -> int:
-    """Run a worker; 2 when its settings cannot be used."""
+    """Run a worker; 2 when its settings cannot be used, 1 when the database cannot at the start."""
     try:
         asyncio.run(work())
     except SettingsError as error:
         sys.stderr.write(f"{error}\n")
         return 2
+    except StoreUnavailableError as error:
+        sys.stderr.write(f"the database cannot be used (was `forensic migrate` run?): {error}\n")
+        return 1
     return 0
 
 

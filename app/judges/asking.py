@@ -21,6 +21,9 @@ from app.transcripts.visible import as_recorded
 REASONS: Mapping[str, str] = {
     "no_judge_model": "No judge model is configured, so nobody was asked.",
     "judge_abstained": "The judge model found that the recording does not allow an answer.",
+    "budget_exhausted": "The evaluation's max_tokens or max_cost_usd is spent.",
+    "price_unknown": "max_cost_usd is set, but the price of the judge model is not configured.",
+    "model_unavailable": "The judge model that was asked for is not configured any more.",
     "evidence_unverifiable": "The judge model saw a fault, but none of the words it cited stand where it said.",
 }
 """Why a model judge may not score; part of every such judge's ``reasons``."""

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from app.findings.model import Coverage, Decision, Subject, Verdict, errored, not_scored
+from app.findings.model import Coverage, Decision, Subject, Usage, Verdict, errored, not_scored
 from app.judges import voting
 from app.judges.contract import Bench, Case, Judge, JudgeModelError
 
@@ -19,6 +19,8 @@ _log = logging.getLogger(__name__)
 
 Emit = Callable[[Verdict], Awaitable[None]]
 
+_UNASKED = frozenset({"budget_exhausted", "price_unknown", "model_unavailable"})
+"""Reasons why a model was not asked at all: nothing failed, so nothing is an error."""
 IN_FLIGHT = 64
 """Decisions of one conversation under way at once; the model's own limiter is what bounds a process."""
 
@@ -28,6 +30,8 @@ class RetryIn:
     """The conversation cannot be finished now; what was decided is stored, the rest is for another attempt."""
 
     seconds: float
+    usage: Usage = Usage()
+    """What the postponed questions have cost so far."""
 
 
 async def run(
@@ -55,14 +59,14 @@ async def run(
         ``RetryIn`` when something was postponed, None when everything is decided.
     """
     work = _work(judges, case, done)
-    waits: list[float] = []
+    waits: list[RetryIn] = []
 
     async def decide_from(start: tuple[Judge, Subject]) -> None:
         for judge, subject in itertools.chain((start,), work):
             outcome = await _decide(judge, case, subject, bench, votes)
             if isinstance(outcome, JudgeModelError):
                 if outcome.retry_after_seconds is not None and may_wait:
-                    waits.append(outcome.retry_after_seconds)
+                    waits.append(RetryIn(outcome.retry_after_seconds, outcome.usage))
                     continue
                 outcome = _trouble(outcome)
             outcome = replace(outcome, coverage=outcome.coverage or _coverage(outcome, case))
@@ -74,7 +78,9 @@ async def run(
                 group.create_task(decide_from(start))
     except ExceptionGroup as errors:  # only ``emit`` raises: the first trouble is the trouble
         raise errors.exceptions[0] from None
-    return RetryIn(max(waits)) if waits else None
+    if not waits:
+        return None
+    return RetryIn(max(wait.seconds for wait in waits), sum((wait.usage for wait in waits), Usage()))
 
 
 def _work(
@@ -109,5 +115,5 @@ def _coverage(decision: Decision, case: Case) -> Coverage:
 
 
 def _trouble(error: JudgeModelError) -> Decision:
-    make = not_scored if error.reason_code == "budget_exhausted" else errored
+    make = not_scored if error.reason_code in _UNASKED else errored
     return make(error.reason_code, str(error), method="llm", usage=error.usage)

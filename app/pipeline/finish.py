@@ -3,13 +3,18 @@
 from typing import Literal
 
 from app.evaluation.model import Status
-from app.findings.model import Decision, Subject, Verdict, errored
+from app.findings.model import Subject, Verdict, errored
 from app.findings.rollup import Result, roll_up
 from app.judges.catalogue import BY_NAME
 from app.pipeline.ports import Store, Transaction
 from app.pipeline.values import Claim, Closing, Lease
 
 WEBHOOK_PREFIX = "forensic_evaluation."
+_GIVEN_UP = {
+    "worker_lost": "The worker was lost {attempts} times while it judged this conversation.",
+    "internal_error": "Judging this conversation failed {attempts} times; the server's log says how.",
+    "timeout": "Judging this conversation took too long {attempts} times without getting anywhere.",
+}
 
 
 async def finish(store: Store, lease: Lease, status: Literal["completed", "failed"] = "completed") -> bool:
@@ -41,23 +46,22 @@ def final_state(closing: Closing) -> tuple[Status, Result | None, str | None]:
     return status, result, reason
 
 
-async def give_up(store: Store, claim: Claim) -> bool:
-    """End a conversation that is out of attempts: what was not judged is stored as an error, worker_lost.
+async def give_up(store: Store, claim: Claim, reason_code: str = "worker_lost") -> bool:
+    """End a conversation that is out of attempts: what was not judged is stored as an error.
 
-    Which subjects a judge would have had is not known here (reading the transcript may be what kills the worker), so
-    a judge without any verdict gets one about the conversation.
+    Which subjects a judge has is not known here (reading the transcript may be what kills the worker), so a judge of
+    calls or turns gets an error about the conversation even where some of its subjects were decided: others may not
+    have been, and a result must not look better than what was examined.
     """
-    decided = {dimension for dimension, _, _ in claim.done}
+    whole = Subject()
+    trouble = errored(reason_code, _GIVEN_UP[reason_code].format(attempts=claim.attempt))
     missing = [
-        Verdict(judge.name, judge.family, judge.version, Subject(), judge.scale, judge.threshold, _lost(claim.attempt))
+        Verdict(judge.name, judge.family, judge.version, whole, judge.scale, judge.threshold, trouble)
         for judge in (BY_NAME[name] for name in claim.judges if name in BY_NAME)
-        if judge.name not in decided and (judge.family != "tool" or claim.format == "items")
+        if (judge.name, whole.key, judge.version) not in claim.done
+        and (judge.family != "tool" or claim.format == "items")
     ]
     async with store.begin() as tx:
         if not await tx.save_verdicts(claim.lease, missing):
             return False
     return await finish(store, claim.lease, "failed")
-
-
-def _lost(attempts: int) -> Decision:
-    return errored("worker_lost", f"The worker was lost {attempts} times while it judged this conversation.")

@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Literal, Protocol
 
 from app.evaluation.model import Conversation, Evaluation, NewConversation, Status, StoredFinding, StoredVerdict
-from app.findings.model import Verdict
+from app.findings.model import Usage, Verdict
 from app.findings.rollup import Result, Tally
 from app.pipeline.values import (
     Admitted,
@@ -100,7 +100,7 @@ class Transaction(Reader, Protocol):
     """Writes that are kept together or not at all. All times are the database's."""
 
     async def ensure_key(self, key_sha256: str, *, name: str, workspace_id: str, scopes: Collection[str]) -> None:
-        """Store an API key's hash unless it is there already; makes the workspace if need be."""
+        """Make a key, by its hash, the one live key of its name in the workspace; makes the workspace if need be."""
         ...
 
     async def remember(self, workspace_id: str, key: str, body_sha256: str, evaluation_id: str) -> tuple[str, str]:
@@ -146,8 +146,11 @@ class Transaction(Reader, Protocol):
         """Store verdicts and their findings, each (dimension, subject, version) once; False when fenced out."""
         ...
 
-    async def put_back(self, lease: Lease, *, delay_seconds: float, burn_attempt: bool) -> bool:
-        """Return a conversation to the queue, due after a delay; False when fenced out."""
+    async def put_back(self, lease: Lease, *, delay_seconds: float, burn_attempt: bool, usage: Usage = Usage()) -> bool:
+        """Return a conversation to the queue, due after a delay; False when fenced out.
+
+        ``usage`` is what was paid for questions that are asked again later; the evaluation counts it.
+        """
         ...
 
     async def expired(self, *, max_attempts: int, lease_seconds: float, limit: int = 50) -> list[Claim]:
@@ -218,6 +221,10 @@ class Queue(Protocol):
         Raises:
             QueueUnavailableError: within about two seconds, when nobody listens.
         """
+        ...
+
+    async def length(self) -> int:
+        """Return how many rings have not been answered for, jobs under way included. Raises QueueUnavailableError."""
         ...
 
     async def check(self) -> None:

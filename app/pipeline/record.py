@@ -5,6 +5,7 @@ two or three transactions, and one whose judges take minutes loses at most the v
 """
 
 import asyncio
+import contextlib
 from types import TracebackType
 
 from app.findings.model import Verdict
@@ -15,6 +16,7 @@ from app.pipeline.values import Lease
 _PENDING = 500
 """Verdicts waiting to be written before judges have to wait too."""
 _RETRIES = 5
+_FLUSH_SECONDS = 0.8
 
 
 class LeaseLostError(Exception):
@@ -34,6 +36,8 @@ class Recorder:
         self._lease = lease
         self._queue: asyncio.Queue[Verdict | None] = asyncio.Queue(_PENDING)
         self._task: asyncio.Task[None] | None = None
+        self.stored = 0
+        """Verdicts written so far."""
 
     async def __aenter__(self) -> "Recorder":
         self._task = asyncio.create_task(self._write())
@@ -47,12 +51,22 @@ class Recorder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         task = self._running()
-        if kind is not None:
+        try:
+            if kind is None:
+                await self._put(None)
+                await task
+            elif issubclass(kind, asyncio.CancelledError) and not task.done():
+                await self._flush(task)
+        finally:
             task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-            return
-        await self._put(None)
-        await task
+            await asyncio.wait({task})
+
+    async def _flush(self, task: "asyncio.Task[None]") -> None:
+        """Store what is paid for before the work is given back, if that takes no time to speak of."""
+        with contextlib.suppress(LeaseLostError, StoreUnavailableError, TimeoutError):
+            async with asyncio.timeout(_FLUSH_SECONDS):
+                await self._put(None)
+                await task
 
     async def _put(self, verdict: Verdict | None) -> None:
         """Queue it, unless the writer has died: then raise what killed it rather than wait for ever."""
@@ -93,4 +107,5 @@ class Recorder:
                     raise
                 await asyncio.sleep(0.2 * 2**attempt)
             else:
+                self.stored += len(verdicts)
                 return

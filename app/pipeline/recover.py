@@ -14,8 +14,9 @@ from app.pipeline.ports import Queue, Store
 
 _log = logging.getLogger(__name__)
 
-WINDOW = 200
-"""Published and not yet claimed at most: Redis holds hundreds of ids however long the backlog is."""
+WINDOW = 500
+"""Jobs in Redis at most, running ones included: it holds hundreds of ids however long the backlog is and however often
+they are rung for. A fleet judges no more conversations than this at once."""
 REPUBLISH_AFTER_SECONDS = 5.0
 """How long a doorbell ring is trusted: what Redis lost (FLUSHALL, restart) is rung again after this."""
 LEASE_SECONDS = 30.0
@@ -26,8 +27,11 @@ async def publish(store: Store, queue: Queue, *, republish_after_seconds: float 
     """Ring for due conversations and return how many; trouble is logged, since the next sweep repeats it."""
     ids: list[str] = []
     try:
+        room = WINDOW - await queue.length()
+        if room <= 0:
+            return 0
         async with store.begin() as tx:
-            ids = await tx.due(window=WINDOW, republish_after_seconds=republish_after_seconds)
+            ids = await tx.due(window=room, republish_after_seconds=republish_after_seconds)
         if ids:
             await queue.judge(ids)
     except QueueUnavailableError as error:
@@ -71,8 +75,14 @@ async def dispatch(
     lease_seconds: float = LEASE_SECONDS,
     tick_seconds: float = 0.5,
 ) -> None:
-    """Publish and reap for ever. Ticks are jittered so that several dispatchers do not march in step."""
+    """Publish and reap for ever. Ticks are jittered so that several dispatchers do not march in step.
+
+    A sweep that failed is logged and repeated: a dispatcher that died would leave work lying, unheard.
+    """
     while True:
-        await reap(store, max_attempts=max_attempts, lease_seconds=lease_seconds)
-        await publish(store, queue)
+        try:
+            await reap(store, max_attempts=max_attempts, lease_seconds=lease_seconds)
+            await publish(store, queue)
+        except Exception:  # noqa: BLE001 - see above
+            _log.exception("a sweep failed")
         await asyncio.sleep(tick_seconds * random.uniform(0.5, 1.5))  # noqa: S311 - jitter

@@ -85,6 +85,17 @@ class ArqQueue:
             pipe.zadd(default_queue_name, scores)
             await pipe.execute()
 
+    async def length(self) -> int:
+        """Return how many jobs wait or run; they stay in the queue while they run.
+
+        Raises:
+            QueueUnavailableError: Redis does not answer.
+        """
+        try:
+            return int(await self._redis.zcard(default_queue_name))
+        except (RedisError, OSError) as error:
+            raise QueueUnavailableError(type(error).__name__) from error
+
     async def check(self) -> None:
         """Return when Redis answers and never evicts keys.
 

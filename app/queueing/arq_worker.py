@@ -1,7 +1,7 @@
 """The arq side of a worker: listen until told to stop, whatever Redis does.
 
-arq's own loop ends with the first Redis error it meets, so it is started again once the jobs under way have ended
-(they need no Redis). The database owns retries, hence ``max_tries=1``; results are not
+arq's own loop ends with the first Redis error it meets, so it is started again once the jobs under way have ended,
+or been given back. The database owns retries, hence ``max_tries=1``; results are not
 kept; ``queue_read_limit`` is above any fleet's running jobs, which stay in the queue's head while they run.
 """
 
@@ -20,9 +20,9 @@ _log = logging.getLogger(__name__)
 
 _READ_LIMIT = 2000
 _PAUSE_SECONDS = 1.0
+_SETTLE_SECONDS = 20.0
 _JOB_TIMEOUT_SECONDS = 900
-"""Cancels the job, which gives the conversation back to be resumed: its verdicts so far are stored. A killed worker's
-job ids linger in Redis for as long."""
+"""Longer than an attempt of the pipeline, which has its own deadline. A killed worker's job ids linger for as long."""
 
 
 async def listen(url: str, judge_conversation: Callable[[str], Awaitable[None]], *, max_jobs: int) -> None:
@@ -58,10 +58,16 @@ async def listen(url: str, judge_conversation: Callable[[str], Awaitable[None]],
             polling.result()
         except (RedisError, OSError) as error:
             _log.warning("the queue is away: %s", type(error).__name__)
-            await asyncio.gather(*worker.tasks.values(), return_exceptions=True)
+            await _settle(worker)
         finally:
             await _stop(worker, polling)
         await asyncio.sleep(_PAUSE_SECONDS)
+
+
+async def _settle(worker: Worker) -> None:
+    """Let the jobs under way end, for a while: what is cancelled then goes on from its last verdict."""
+    if worker.tasks:
+        await asyncio.wait(worker.tasks.values(), timeout=_SETTLE_SECONDS)
 
 
 async def _stop(worker: Worker, polling: "asyncio.Task[None]") -> None:

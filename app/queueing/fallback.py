@@ -20,6 +20,13 @@ class FallbackQueue:
         except QueueUnavailableError:
             await self._second.judge(conversation_ids)
 
+    async def length(self) -> int:
+        """Return the first's length, or the second's. Raises QueueUnavailableError when neither answers."""
+        try:
+            return await self._first.length()
+        except QueueUnavailableError:
+            return await self._second.length()
+
     async def check(self) -> None:
         """Check the first: running on the second is worth an alarm."""
         await self._first.check()

@@ -44,6 +44,11 @@ class InProcessQueue:
             except Exception:  # noqa: BLE001 - nobody awaits this task; the database still knows what is due
                 _log.exception("judging %s failed", conversation_id)
 
+    async def length(self) -> int:
+        """Return how many conversations wait or are judged. Raises QueueUnavailableError once closed."""
+        await self.check()
+        return len(self._tasks)
+
     async def check(self) -> None:
         """Raise QueueUnavailableError once closed."""
         if self._closed:

@@ -20,10 +20,7 @@ from app.ids import new_id
 from app.judges.contract import Document, Principle, Target
 from app.transcripts.model import Warning_
 
-COUNTERS = (
-    *(f"verdicts_{key}" for key in COUNT_KEYS),
-    *(f"findings_{severity}" for severity in SEVERITIES),
-    "failed_expectations",
+USAGE_COUNTERS = (
     "requests",
     "prompt_tokens",
     "cached_tokens",
@@ -31,16 +28,28 @@ COUNTERS = (
     "unpriced_requests",
     "cost_usd",
 )
+COUNTERS = (
+    *(f"verdicts_{key}" for key in COUNT_KEYS),
+    *(f"findings_{severity}" for severity in SEVERITIES),
+    "failed_expectations",
+    *USAGE_COUNTERS,
+)
 """Columns of an evaluation to which a conversation's tally is added."""
 
 
 def counters(tally: Tally) -> dict[str, float]:
     """Return a tally as increments by column, ``by_dimension`` apart."""
-    usage = tally.usage
     return {
         **{f"verdicts_{key}": getattr(tally.verdicts, key) for key in COUNT_KEYS},
         **{f"findings_{severity}": tally.findings.get(severity, 0) for severity in SEVERITIES},
         "failed_expectations": tally.failed_expectations,
+        **usage_counters(tally.usage),
+    }
+
+
+def usage_counters(usage: Usage) -> dict[str, float]:
+    """Return usage as increments by column."""
+    return {
         "requests": usage.requests,
         "prompt_tokens": usage.prompt_tokens,
         "cached_tokens": usage.cached_tokens,

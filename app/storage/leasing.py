@@ -7,14 +7,16 @@ statement of the former owner finds no row.
 import secrets
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from sqlalchemy import Integer, Row, and_, bindparam, func, or_, select, update
 
 from app.evaluation.model import Options
+from app.findings.model import Usage
 from app.pipeline.values import Claim, Lease
 from app.storage.clock import Now, SecondsSince, later
-from app.storage.evaluation_rows import target_of_json
+from app.storage.evaluation_rows import USAGE_COUNTERS, target_of_json, usage_counters
 from app.storage.reading import DatabaseReader
 from app.storage.schema import (
     IN_PROGRESS,
@@ -121,6 +123,16 @@ _REQUEUED = (
         revision=evaluations.c.revision + 1,
     )
 )
+_PAY = (
+    update(evaluations)
+    .where(evaluations.c.id == bindparam("evaluation"))
+    .values(
+        {
+            name: evaluations.c[name] + bindparam(f"add_{name}", type_=evaluations.c[name].type)
+            for name in USAGE_COUNTERS
+        }
+    )
+)
 _LOST = (
     select(*_row["id", "evaluation_id", "attempt"])
     .where(_lost)
@@ -138,6 +150,10 @@ _TAKE_OVER = (
     .where(_row.id.in_(bindparam("ids", expanding=True)))
     .values(lease_token=bindparam("token"), lease_until=later("lease_seconds"))
 )
+
+
+_OPTIONS = frozenset(field.name for field in fields(Options))
+"""A newer release may have stored others; they must not keep this one's dispatcher from its work."""
 
 
 class Leasing(DatabaseReader):
@@ -174,13 +190,16 @@ class Leasing(DatabaseReader):
         result = await self.run(_EXTEND, {**of_lease(lease), "lease_seconds": lease_seconds})
         return result.rowcount == 1
 
-    async def put_back(self, lease: Lease, *, delay_seconds: float, burn_attempt: bool) -> bool:
-        """Return a conversation to the queue, due after a delay; False when fenced out."""
+    async def put_back(self, lease: Lease, *, delay_seconds: float, burn_attempt: bool, usage: Usage = Usage()) -> bool:
+        """Return a conversation to the queue, due after a delay, and count ``usage``; False when fenced out."""
         values = {**of_lease(lease), "delay_seconds": delay_seconds, "unburn": 0 if burn_attempt else 1}
         row = await self.one(_PUT_BACK, values)
         if row is None:
             return False
         await self.run(_REQUEUED, {"evaluation": row.evaluation_id, "number": 1})
+        if usage.requests:
+            paid = {f"add_{name}": value for name, value in usage_counters(usage).items()}
+            await self.run(_PAY, {"evaluation": row.evaluation_id, **paid})
         return True
 
     async def expired(self, *, max_attempts: int, lease_seconds: float, limit: int = 50) -> list[Claim]:
@@ -222,7 +241,7 @@ def _claim(row: Row[Any], lease: Lease, attempt: int, done: Mapping[str, frozens
         format=row.format,
         body=row.body,
         judges=tuple(row.judges),
-        options=Options(**row.options),
+        options=Options(**{name: value for name, value in row.options.items() if name in _OPTIONS}),
         target=target_of_json(row.target),
         tokens_spent=row.tokens_spent,
         cost_spent_usd=row.cost_usd,

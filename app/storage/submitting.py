@@ -3,12 +3,13 @@
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import and_, bindparam, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from app.evaluation.model import NewConversation
 from app.ids import new_id
 from app.pipeline.values import NewEvaluation
+from app.storage.clock import Now
 from app.storage.evaluation_rows import conversation_row, evaluation_warnings_json, options_json, target_json
 from app.storage.reading import DatabaseReader, hash_of_key
 from app.storage.schema import (
@@ -24,6 +25,17 @@ from app.storage.schema import (
 # PostgreSQL's insert compiles on SQLite too, whose ON CONFLICT was made after it.
 _NEW_WORKSPACE = insert(workspaces).on_conflict_do_nothing(index_elements=["id"])
 _NEW_KEY = insert(api_keys).on_conflict_do_nothing(index_elements=["key_sha256"])
+_named = and_(api_keys.c.workspace_id == bindparam("workspace"), api_keys.c.name == bindparam("key_name"))
+_REVOKE_OTHERS = (
+    update(api_keys)
+    .where(_named, api_keys.c.key_sha256 != bindparam("sha256"), api_keys.c.revoked_at.is_(None))
+    .values(revoked_at=Now())
+)
+_REVIVE = (
+    update(api_keys)
+    .where(_named, api_keys.c.key_sha256 == bindparam("sha256"), api_keys.c.revoked_at.is_not(None))
+    .values(revoked_at=None)
+)
 _REMEMBER = insert(idempotency_keys).on_conflict_do_nothing(index_elements=["workspace_id", "key_sha256"])
 _OURS = select(evaluations.c.id).where(
     evaluations.c.id == bindparam("evaluation"), evaluations.c.workspace_id == bindparam("workspace")
@@ -34,10 +46,13 @@ class Submitting(DatabaseReader):
     """The part of the Transaction port that takes work in."""
 
     async def ensure_key(self, key_sha256: str, *, name: str, workspace_id: str, scopes: Collection[str]) -> None:
-        """Store an API key's hash unless it is there already; makes the workspace if need be."""
+        """Make this the one live key of its name; makes the workspace if need be."""
         await self.run(_NEW_WORKSPACE, {"id": workspace_id})
         key = {"id": new_id("key"), "workspace_id": workspace_id, "name": name, "key_sha256": key_sha256}
         await self.run(_NEW_KEY, {**key, "scopes": sorted(scopes)})
+        named = {"workspace": workspace_id, "key_name": name, "sha256": key_sha256}
+        await self.run(_REVOKE_OTHERS, named)
+        await self.run(_REVIVE, named)
 
     async def remember(self, workspace_id: str, key: str, body_sha256: str, evaluation_id: str) -> tuple[str, str]:
         """Bind an Idempotency-Key; return the (body sha256, evaluation id) that now stands there."""

@@ -60,6 +60,9 @@ class QuietQueue:
     async def judge(self, conversation_ids: Sequence[str]) -> None:
         self.rung += conversation_ids
 
+    async def length(self) -> int:
+        return len(self.rung)
+
     async def check(self) -> None:
         return None
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from app.findings.model import Decision, Subject, Usage, Verdict, not_scored, passed
-from app.judges.budget import BudgetedModel
+from app.judges.budget import BudgetedModel, UnavailableModel
 from app.judges.contract import (
     Answer,
     Bench,
@@ -97,10 +97,10 @@ async def test_trouble_with_the_model_is_an_error_and_never_a_number() -> None:
 
 async def test_a_long_pause_postpones_only_what_asked_for_it() -> None:
     async def limited(case: Case, subject: Subject, bench: Bench) -> Decision:
-        raise JudgeModelError("rate_limited", "wait", retry_after_seconds=90)
+        raise JudgeModelError("rate_limited", "wait", retry_after_seconds=90, usage=Usage(2))
 
     told, retry = await collect([judge("limited", limited), judge("fine", fine)])
-    assert ([verdict.dimension for verdict in told], retry) == (["fine"], RetryIn(90))
+    assert ([verdict.dimension for verdict in told], retry) == (["fine"], RetryIn(90, Usage(2)))
     told, retry = await collect([judge("limited", limited)], may_wait=False)
     assert (told[0].decision.reason_code, retry) == ("rate_limited", None)
 
@@ -185,3 +185,33 @@ async def test_a_spent_budget_leaves_the_rest_unscored(limits: dict[str, Any], a
     told = [(await collect([judge("a", ask)]))[0][0].decision for _ in range(5)]
     assert [decision.status for decision in told] == ["scored"] * answers + ["not_scored"] * (5 - answers)
     assert told[-1].reason_code == "budget_exhausted"
+
+
+async def test_a_limit_of_money_needs_a_price() -> None:
+    class Unpriced(Model):
+        async def ask(self, prompt: Prompt) -> Answer:
+            return Answer({}, "m", "0", Usage(1, 80, 0, 20, None))
+
+    model = BudgetedModel(Unpriced(), max_tokens=None, max_cost_usd=5.0)
+    prompt = Prompt("a", "", "", "", {})
+    await model.ask(prompt)
+    with pytest.raises(JudgeModelError) as refused:
+        await model.ask(prompt)
+    assert refused.value.reason_code == "price_unknown"
+
+
+async def test_what_others_spent_counts() -> None:
+    model = BudgetedModel(Model(), max_tokens=500, max_cost_usd=None)
+    model.at_least(500, 0.0)
+    with pytest.raises(JudgeModelError) as refused:
+        await model.ask(Prompt("a", "", "", "", {}))
+    assert refused.value.reason_code == "budget_exhausted"
+
+
+async def test_a_model_that_is_gone_is_no_error() -> None:
+    async def ask(case: Case, subject: Subject, bench: Bench) -> Decision:
+        await UnavailableModel("old").ask(Prompt("a", "", "", "", {}))
+        raise AssertionError("unreachable")
+
+    told, _ = await collect([judge("a", ask)])
+    assert (told[0].decision.status, told[0].decision.reason_code) == ("not_scored", "model_unavailable")

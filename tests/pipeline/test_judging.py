@@ -1,13 +1,16 @@
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
 from app.evaluation.model import DEFAULT_WORKSPACE, Options
-from app.findings.model import Usage
+from app.findings.model import Subject, Usage, Verdict, passed
 from app.judges.contract import Answer, JudgeModelError, Prompt
-from app.pipeline import cancel, read
+from app.pipeline import cancel, read, recover
+from app.pipeline.access import Doorman, ensure_bootstrap_key
 from app.pipeline.errors import FinishedError, NotFoundError
-from app.pipeline.recover import publish, reap
+from app.pipeline.judge import Examiner
+from app.pipeline.recover import dispatch, publish, reap
 from app.pipeline.values import FindingFilter, Page, VerdictFilter
 from app.queueing.in_process import InProcessQueue
 from tests.pipeline.conftest import AGENT, CHAT, CODE_JUDGES, Bureau
@@ -69,6 +72,7 @@ async def test_a_long_pause_puts_the_conversation_back_and_burns_no_attempt(bure
     await bureau.examiner(model, max_attempts=1).judge((await bureau.due())[0])
     evaluation = await bureau.evaluation(evaluation_id)
     assert (evaluation.status, evaluation.progress.queued, model.asked) == ("in_progress", 1, 1)
+    assert evaluation.tally.usage.requests == 1  # paid for, though asked again later
     assert len(await dimensions(bureau, evaluation_id)) == len(CODE_JUDGES)
     assert await bureau.due() == []  # not for an hour
 
@@ -94,7 +98,7 @@ async def test_a_poison_conversation_ends_and_takes_nobody_along(bureau: Bureau)
         await examiner.judge(each)
     evaluation = await bureau.evaluation(evaluation_id)
     assert (evaluation.status, evaluation.progress.failed, evaluation.progress.completed) == ("completed", 1, 1)
-    assert ("task_completion", "error", "worker_lost") in await dimensions(bureau, evaluation_id)
+    assert ("task_completion", "error", "internal_error") in await dimensions(bureau, evaluation_id)
     assert bureau.deliveries() == [(evaluation_id, "forensic_evaluation.completed")]
 
 
@@ -234,3 +238,131 @@ async def test_votes_cost_what_they_cost(bureau: Bureau) -> None:
     model = LimitedModel()
     await bureau.examiner(model, retry_deadline_seconds=0).judge((await bureau.due())[0])
     assert (await bureau.evaluation(evaluation_id)).tally.usage.requests == 1
+
+
+async def test_what_was_not_examined_never_looks_passed(bureau: Bureau) -> None:
+    evaluation_id = await bureau.add([AGENT], judges=("argument_validity", "tool_selection"))
+    async with bureau.store.begin() as tx:
+        claim = await tx.claim((await tx.due(window=10, republish_after_seconds=0))[0], 30)
+        assert claim is not None
+        first = Verdict(
+            "argument_validity", "tool", "1", Subject("call", 0, 1, "a"), "binary", None, passed("The first of many.")
+        )
+        assert await tx.save_verdicts(claim.lease, [first])
+    bureau.expire_leases()
+    assert await reap(bureau.store, max_attempts=1) == 1
+    assert (await bureau.evaluation(evaluation_id)).result == "partial"
+    assert ("argument_validity", "error", "worker_lost") in await dimensions(bureau, evaluation_id)
+
+
+async def test_a_judge_that_never_comes_back_ends_as_an_error(bureau: Bureau) -> None:
+    evaluation_id = await bureau.add([AGENT], judges=(*CODE_JUDGES, "from_the_past"))
+    await bureau.examiner(retry_deadline_seconds=0).judge((await bureau.due())[0])
+    evaluation = await bureau.evaluation(evaluation_id)
+    assert (evaluation.status, evaluation.result) == ("completed", "partial")
+    assert ("from_the_past", "error", "unknown_judge") in await dimensions(bureau, evaluation_id)
+
+
+@pytest.mark.parametrize(("judges", "ends"), [(("task_completion",), True), (("task_completion", *CODE_JUDGES), False)])
+async def test_an_attempt_that_takes_too_long_counts_only_if_it_was_in_vain(
+    bureau: Bureau, judges: tuple[str, ...], ends: bool
+) -> None:
+    evaluation_id = await bureau.add([AGENT], judges=judges)
+    examiner = bureau.examiner(HungModel(), attempt_seconds=0.5, max_attempts=1)
+    await examiner.judge((await bureau.due())[0])
+    evaluation = await bureau.evaluation(evaluation_id)
+    assert (evaluation.status == "failed", evaluation.progress.queued) == (ends, 0 if ends else 1)
+
+
+async def test_conversations_of_an_evaluation_share_its_budget(bureau: Bureau) -> None:
+    class Dear:
+        asked = 0
+
+        async def ask(self, prompt: Prompt) -> Answer:
+            self.asked += 1
+            label = {"reasoning": "Fine.", "label": "5", "findings": []}
+            return Answer(label, "m", "0" * 64, Usage(1, 900, 0, 100))
+
+    evaluation_id = await bureau.add([CHAT] * 6, judges=("task_completion",), options=Options(max_tokens=2000))
+    model = Dear()
+    examiner = bureau.examiner(model)
+    for each in await bureau.due():
+        await examiner.judge(each)
+    assert model.asked == 2
+    counts = (await bureau.evaluation(evaluation_id)).tally.verdicts
+    assert (counts.passed, counts.not_scored) == (2, 4)
+
+
+async def test_however_often_it_rings_the_queue_stays_short(bureau: Bureau, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Rung:
+        def __init__(self) -> None:
+            self.jobs: list[str] = []
+
+        async def judge(self, conversation_ids: Sequence[str]) -> None:
+            self.jobs += conversation_ids
+
+        async def length(self) -> int:
+            return len(self.jobs)
+
+        async def check(self) -> None:
+            return
+
+    await bureau.add([CHAT] * 50)
+    monkeypatch.setattr(recover, "WINDOW", 20)
+    queue = Rung()
+    for _ in range(10):
+        await publish(bureau.store, queue, republish_after_seconds=0)
+    assert 10 <= len(queue.jobs) <= 20
+    queue.jobs.clear()  # what Redis forgot is rung for again
+    await publish(bureau.store, queue, republish_after_seconds=0)
+    assert queue.jobs
+
+
+async def test_a_sweep_that_fails_is_repeated(bureau: Bureau, monkeypatch: pytest.MonkeyPatch) -> None:
+    sweeps = 0
+
+    async def failing(*_: object, **__: object) -> int:
+        nonlocal sweeps
+        sweeps += 1
+        raise ZeroDivisionError
+
+    async def nothing(_: str) -> None:
+        return
+
+    monkeypatch.setattr(recover, "reap", failing)
+    task = asyncio.create_task(dispatch(bureau.store, InProcessQueue(nothing, 1), tick_seconds=0.01))
+    while sweeps < 3:
+        await asyncio.sleep(0.01)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_the_bootstrap_key_replaces_the_one_before(bureau: Bureau) -> None:
+    await ensure_bootstrap_key(bureau.store, "fk_second_0123456789")
+    assert await Doorman(bureau.store).authenticate("fk_bootstrap_0123456789") is None
+    assert await Doorman(bureau.store).authenticate("fk_second_0123456789") is not None
+    await ensure_bootstrap_key(bureau.store, "fk_bootstrap_0123456789")
+    assert await Doorman(bureau.store).authenticate("fk_bootstrap_0123456789") is not None
+
+
+async def test_a_big_conversation_that_packs_small_does_not_stop_the_others(bureau: Bureau) -> None:
+    item = {"type": "function_call", "call_id": "a", "name": "press", "arguments": "{}"}
+    reply = {"type": "message", "role": "assistant", "content": "Done."}
+    await bureau.add([{"items": [item] * 20_000 + [reply]}], judges=("task_completion",))
+    longest = 0.0
+
+    async def heart() -> None:
+        nonlocal longest
+        while True:
+            before = asyncio.get_running_loop().time()
+            await asyncio.sleep(0.005)
+            longest = max(longest, asyncio.get_running_loop().time() - before)
+
+    beating = asyncio.create_task(heart())
+    await bureau.examiner().judge((await bureau.due())[0])
+    beating.cancel()
+    assert longest < 1.0  # read on the loop, it would be several seconds
+
+
+def test_the_key_of_the_nonces_does_not_show() -> None:
+    assert "nonce_key" not in repr(Examiner(None, None, None, b"secret"))  # type: ignore[arg-type] # only shown
