@@ -12,7 +12,7 @@ _sequence = itertools.count(secrets.randbits(16))
 
 
 def new_id(prefix: str) -> str:
-    """Return ``prefix_`` and 32 hex digits; ids made in one process never run backwards within a millisecond.
+    """Return ``prefix_`` and 32 hex digits, in the order of the clock.
 
     The 12 bits after the millisecond are sub-millisecond time (RFC 9562, 6.2, method 3), then a process-wide counter
     and 46 random bits.

@@ -1,7 +1,7 @@
 """The objects of the API as they go over the wire: every key always present, times RFC 3339 UTC.
 
 A status poll is the most frequent request there is, so these are plain functions to plain dicts, encoded by msgspec.
-``schema.objects`` describes the same objects for the OpenAPI document; tests hold every real answer against it.
+``schema`` describes the same objects for the OpenAPI document; tests hold every real answer against it.
 """
 
 from collections.abc import Mapping

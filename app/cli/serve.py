@@ -9,6 +9,7 @@ from importlib.metadata import version
 import typer
 import uvicorn
 
+from app.cli.failure import CommandError
 from app.cli.stack import Running, running
 from app.logs import set_up_logs
 from app.settings import Settings
@@ -47,6 +48,8 @@ async def _serve(settings: Settings, *, with_worker: bool) -> None:
         stopped = asyncio.create_task(stop.wait())
         await asyncio.wait({stopped, service.ended}, return_when=asyncio.FIRST_COMPLETED)
         stopped.cancel()
+        if not stop.is_set():
+            raise CommandError("the server ended by itself; its log says why")
 
 
 def introduction(service: Running) -> str:

@@ -4,12 +4,12 @@ Tallies add up, so a conversation's tally is added to its evaluation's when it f
 rows. Scales are never averaged together; the only rate is passed / (passed + failed) within one dimension.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
-from app.findings.model import SEVERITIES, Severity, Usage, Verdict
+from app.findings.model import SEVERITIES, Severity, Usage
 
 Result: TypeAlias = Literal["pass", "fail", "partial", "error"]
 CountKey: TypeAlias = Literal["passed", "failed", "not_applicable", "not_scored", "error"]
@@ -70,20 +70,6 @@ def count_key(status: str, passed: bool | None) -> CountKey:
     if status == "scored":
         return "passed" if passed else "failed"
     return next(key for key in COUNT_KEYS if key == status)
-
-
-def tally_of(verdicts: Iterable[Verdict]) -> Tally:
-    """Return the tally of some verdicts."""
-    total = Tally()
-    for verdict in verdicts:
-        decision = verdict.decision
-        one = Counts(**{count_key(decision.status, decision.passed): 1})
-        found = dict.fromkeys(SEVERITIES, 0)
-        for finding in decision.findings:
-            found[finding.severity] += 1
-        failed_expectation = verdict.family == "expectation" and decision.passed is False
-        total += Tally(one, {verdict.dimension: one}, found, int(failed_expectation), decision.usage)
-    return total
 
 
 def roll_up(tally: Tally) -> tuple[Result | None, str | None]:

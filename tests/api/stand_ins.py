@@ -73,6 +73,9 @@ class AwayQueue:
     async def judge(self, conversation_ids: Sequence[str]) -> None:
         raise QueueUnavailableError
 
+    async def length(self) -> int:
+        raise QueueUnavailableError
+
     async def check(self) -> None:
         raise QueueUnavailableError
 

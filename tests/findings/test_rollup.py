@@ -18,7 +18,8 @@ from app.findings.model import (
     not_scored,
     passed,
 )
-from app.findings.rollup import Tally, roll_up, tally_of
+from app.findings.rollup import Tally, roll_up
+from tests.tallies import tally_of
 
 QUOTE = Evidence("items", 0, "/content", 0, 2, "hi")
 

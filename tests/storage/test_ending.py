@@ -6,7 +6,6 @@ from collections.abc import Awaitable
 import pytest
 
 from app.evaluation.model import Progress, Status
-from app.findings.rollup import tally_of
 from app.pipeline.values import Claim, Closing, VerdictFilter
 from app.storage.schema import metadata
 from app.storage.store import DatabaseStore
@@ -25,6 +24,7 @@ from tests.storage.making import (
     submit,
 )
 from tests.storage.test_leasing import fenced_out
+from tests.tallies import tally_of
 
 
 async def cancel(store: DatabaseStore, evaluation_id: str, workspace_id: str = WORKSPACE) -> Status | None:

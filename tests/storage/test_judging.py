@@ -22,7 +22,6 @@ from app.findings.model import (
     not_scored,
     passed,
 )
-from app.findings.rollup import tally_of
 from app.pipeline.values import FindingFilter, VerdictFilter
 from app.storage.store import DatabaseStore
 from tests.storage.making import (
@@ -39,6 +38,7 @@ from tests.storage.making import (
     submit,
     verdict,
 )
+from tests.tallies import tally_of
 
 FULL = Verdict(
     "argument_validity",

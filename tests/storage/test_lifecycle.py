@@ -22,7 +22,6 @@ from hypothesis.stateful import (
 )
 
 from app.evaluation.model import FINAL
-from app.findings.rollup import tally_of
 from app.pipeline.values import Claim, EvaluationFilter, VerdictFilter
 from app.storage.store import DatabaseStore
 from tests.storage.making import (
@@ -37,6 +36,7 @@ from tests.storage.making import (
     save,
     submit,
 )
+from tests.tallies import tally_of
 
 MAX_ATTEMPTS = 2
 NO_FILTER = EvaluationFilter()
