@@ -7,10 +7,11 @@ cannot be used is a ``SettingsError`` that names the variable and never repeats 
 
 import os
 import secrets
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import (
     AliasChoices,
@@ -150,8 +151,12 @@ class Settings(BaseSettings):
         if value is None:
             return None
         scheme, separator, rest = value.get_secret_value().partition("://")
-        if not separator or scheme not in DRIVERS:
+        if not separator or scheme not in DRIVERS or (scheme.startswith("sqlite") and rest in {"", "/", "/:memory:"}):
             raise ValueError("must begin with postgresql:// or sqlite:///")
+        try:
+            _ = urlsplit(value.get_secret_value()).port
+        except ValueError:
+            raise ValueError("names a port or a host that cannot be one") from None
         return SecretStr(f"{DRIVERS[scheme]}://{rest}")
 
     @field_validator("redis_url")
@@ -199,8 +204,32 @@ class Settings(BaseSettings):
         """Return the API key that works from the start, writing one into ``data_dir`` the first time."""
         return self._given_or_made(self.bootstrap_api_key, "api-key", "fk_")
 
+    def make_data_dir(self) -> None:
+        """Make the data directory and the embedded database's file, for this user's eyes: transcripts are private.
+
+        Raises:
+            SettingsError: naming the variable of what cannot be made.
+        """
+        with _blaming("FORENSIC_DATA_DIR"):
+            self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self.embedded:
+            with _blaming(self._database_variable):
+                # What SQLite keeps beside the file gets the file's mode.
+                Path(self.database.partition(":///")[2].partition("?")[0]).touch(mode=0o600)
+
+    def database_problem(self, reason: str) -> str:
+        """Return why the database cannot be used as a line for people, with the variable to look at."""
+        return f"{self._database_variable}: the database cannot be used: {reason}"
+
+    @property
+    def _database_variable(self) -> str:
+        return "FORENSIC_DATA_DIR" if self.database_url is None else "FORENSIC_DATABASE_URL"
+
     def _given_or_made(self, given: SecretStr | None, name: str, prefix: str) -> str:
-        return given.get_secret_value() if given is not None else _kept_secret(self.data_dir / name, prefix)
+        if given is not None:
+            return given.get_secret_value()
+        with _blaming("FORENSIC_DATA_DIR"):
+            return _kept_secret(self.data_dir / name, prefix)
 
 
 def read_settings(**changes: Any) -> Settings:
@@ -235,6 +264,14 @@ def export_settings(changes: Mapping[str, str], *, alone: bool = False) -> None:
     os.environ.update({PREFIX + name.upper(): value for name, value in changes.items()})
 
 
+@contextmanager
+def _blaming(variable: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise SettingsError([f"{variable}: cannot be made or written to: {error.strerror}"]) from None
+
+
 def _variable(loc: tuple[int | str, ...]) -> str:
     """Name the variable a validation error is about, and the place inside it."""
     first, *inside = [str(part) for part in loc]
@@ -244,7 +281,7 @@ def _variable(loc: tuple[int | str, ...]) -> str:
 
 def _kept_secret(path: Path, prefix: str) -> str:
     """Read a secret from a file only its owner can read; make it if need be. Processes that race agree on one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with suppress(FileNotFoundError):
         return path.read_text("ascii").strip()
     made = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")

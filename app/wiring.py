@@ -148,8 +148,8 @@ def _models(settings: Settings, stack: contextlib.AsyncExitStack) -> Callable[[s
 
 
 def _database(settings: Settings) -> DatabaseStore:
-    if settings.database_url is None:
-        settings.data_dir.mkdir(parents=True, exist_ok=True)
+    if settings.embedded:
+        settings.make_data_dir()
     return DatabaseStore(settings.database, settings.secret(), pool_size=settings.database_pool_size)
 
 

@@ -7,12 +7,11 @@ import sys
 from app import wiring
 from app.logs import set_up_logs
 from app.pipeline.errors import StoreUnavailableError
-from app.settings import SettingsError, read_settings
+from app.settings import Settings, SettingsError, read_settings
 
 
-async def work() -> None:
+async def work(settings: Settings) -> None:
     """Judge conversations until told to stop."""
-    settings = read_settings()
     set_up_logs(settings.log_level)
     running = asyncio.ensure_future(wiring.run_worker(settings))
     loop = asyncio.get_running_loop()
@@ -25,15 +24,16 @@ async def work() -> None:
 
 
 def main() -> int:
-    """Run a worker; 2 when its settings cannot be used, 1 when the database cannot at the start."""
+    """Run a worker; 2 when its settings or the database they name cannot be used."""
     try:
-        asyncio.run(work())
+        settings = read_settings()
+        try:
+            asyncio.run(work(settings))
+        except StoreUnavailableError as error:
+            raise SettingsError([settings.database_problem(str(error))]) from None
     except SettingsError as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    except StoreUnavailableError as error:
-        sys.stderr.write(f"the database cannot be used (was `forensic migrate` run?): {error}\n")
-        return 1
     return 0
 
 

@@ -16,6 +16,7 @@ from app.cli.failure import CommandError
 from app.cli.submit import How
 from app.cli.submit import submit as submit_files
 from app.logs import set_up_logs
+from app.pipeline.errors import StoreUnavailableError
 from app.settings import SettingsError, export_settings, read_settings
 
 USAGE = 2
@@ -34,6 +35,9 @@ def main() -> None:
     """Run the command line and end the process with its exit code."""
     try:
         cli()
+    except StoreUnavailableError as error:
+        sys.stderr.write(read_settings().database_problem(str(error)) + "\n")
+        sys.exit(USAGE)
     except (CommandError, SettingsError) as error:
         lines = error.problems if isinstance(error, SettingsError) else error.lines
         sys.stderr.write("".join(f"{line}\n" for line in lines))

@@ -68,7 +68,7 @@ async def running(settings: Settings, *, with_worker: bool, log_file: IO[str] | 
     listener = listen(settings.host, settings.port)
     async with contextlib.AsyncExitStack() as stack:
         stack.callback(listener.close)
-        settings.data_dir.mkdir(parents=True, exist_ok=True)
+        settings.make_data_dir()
         await wiring.migrate(settings)
         settings, queue = await _queue(settings, log_file, stack)
         if with_worker and settings.redis_url is not None:
@@ -145,7 +145,9 @@ def listen(host: str, port: int) -> socket.socket:
                 f"Port {port} on {host} is in use. Stop what listens there, or set FORENSIC_PORT to another "
                 "(0 takes a free one)."
             ) from None
-        raise CommandError(f"Cannot listen on {host}, port {port}: {error.strerror}.") from None
+        raise CommandError(
+            f"FORENSIC_HOST, FORENSIC_PORT: cannot listen on {host}, port {port}: {error.strerror}."
+        ) from None
     return listener
 
 

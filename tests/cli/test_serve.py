@@ -85,9 +85,65 @@ def test_ctrl_c_ends_it_and_the_next_start_finds_what_it_kept(serve: Serve) -> N
     key = "a-key-of-my-own-choice"
     second = serve(FORENSIC_BOOTSTRAP_API_KEY=key)
     assert key not in second.told
-    for each in (key, first.key):
+    # A key given anew takes the place of the one that was made.
+    for each, status in ((key, 200), (first.key, 401)):
         headers = {"Authorization": f"Bearer {each}"}
-        assert httpx2.get(f"{second.url}/v1/forensic-evaluations/{identity}", headers=headers).status_code == 200
+        assert httpx2.get(f"{second.url}/v1/forensic-evaluations/{identity}", headers=headers).status_code == status
+
+
+def test_a_server_that_ends_by_itself_is_an_error(tmp_path: Path) -> None:
+    program = (
+        "import asyncio, app.cli.stack as stack\n"
+        "async def soon(self): await asyncio.sleep(0.2)\n"
+        "stack.Server.main_loop = soon\n"
+        "from app.cli.main import main; main()"
+    )
+    command = [sys.executable, "-c", program, "serve", "--port", "0"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert done.stderr.endswith("the server ended by itself; its log says why\n")
+
+
+def test_what_is_kept_is_for_its_owner_alone(served: Serving) -> None:
+    folder = served.folder / ".forensic"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(each.stat().st_mode) for each in folder.iterdir()} == {0o600}
+
+
+@pytest.mark.parametrize("command", [["serve", "--port", "0"], ["worker"], ["migrate"]])
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("FORENSIC_DATABASE_URL", "postgresql://u:a-password@127.0.0.1:1/x"),
+        ("FORENSIC_DATABASE_URL", "postgresql://u:a-password@127.0.0.1:many/x"),
+        ("FORENSIC_DATABASE_URL", "sqlite:////proc/none/x"),
+        ("FORENSIC_DATA_DIR", "/proc/none"),
+    ],
+)
+def test_a_place_that_cannot_be_used_is_told_in_a_line(
+    tmp_path: Path, command: list[str], variable: str, value: str
+) -> None:
+    settings = {"FORENSIC_SECRET_KEY": "s" * 16, "FORENSIC_REDIS_URL": "redis://127.0.0.1:1", variable: value}
+    done = subprocess.run(
+        [*FORENSIC, *command],
+        cwd=tmp_path,
+        env={**os.environ, **settings},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith(f"{variable}: ")
+    assert "a-password" not in done.stderr
+
+
+def test_an_address_of_another_machine_is_told(tmp_path: Path) -> None:
+    command = [*FORENSIC, "serve", "--host", "203.0.113.7", "--port", "0"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("FORENSIC_HOST")
 
 
 def test_a_dead_worker_is_replaced_and_a_killed_service_takes_everything_along(serve: Serve) -> None:
