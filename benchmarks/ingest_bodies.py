@@ -85,6 +85,14 @@ def wrong() -> bytes:
     return _request([b'{"messages":[{"role":"x"}]}'] * 1_100_000)
 
 
+def digits() -> bytes:
+    """Runs of digits just short of too many, as text and as numbers."""
+    run = b"9" * 4000
+    said = b'{"messages":[{"role":"assistant","content":"' + b" ".join([run] * 250) + b'"}]}'
+    counted = b'{"items":[{"type":"n","v":[' + b",".join([run] * 250) + b']},{"type":"message","role":"assistant"}]}'
+    return _request([said, counted] * 14)
+
+
 def with_lone_surrogate(body: bytes) -> bytes:
     """Return a body with one more conversation, which holds half a character."""
     return body.removesuffix(b"]}") + b',{"messages":[{"role":"assistant","content":"\\ud83d"}]}]}'
@@ -96,6 +104,7 @@ HOSTILE: Mapping[str, Callable[[], bytes]] = {
     "empties": empties,
     "strings": strings,
     "wrong": wrong,
+    "digits": digits,
 }
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from fastapi import Path
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
+from starlette.convertors import Convertor, register_url_convertor
 
 from app.evaluation import model as evaluation
 from app.findings.model import Family, Severity
@@ -22,6 +23,23 @@ _LARGEST_INDEX = 2**31 - 1
 _ID = re.compile(r"[a-z]{1,20}_[0-9a-f]{32}")
 
 EvaluationId = Annotated[str, Path(description="`feval_…`", pattern=r"^feval_[0-9a-f]{32}$")]
+
+
+class _IndexConvertor(Convertor[int]):
+    """An index in a path. Starlette's own would convert five thousand digits, or rather fail to."""
+
+    regex = "[0-9]{1,10}"
+
+    def convert(self, value: str) -> int:
+        """Return the number."""
+        return int(value)
+
+    def to_string(self, value: int) -> str:
+        """Return the digits."""
+        return str(value)
+
+
+register_url_convertor("index", _IndexConvertor())
 ConversationIndex = Annotated[int, Path(description="Position in the request, from 0.", ge=0, le=_LARGEST_INDEX)]
 
 _Index = Annotated[int, Field(ge=0, le=_LARGEST_INDEX)]

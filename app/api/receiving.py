@@ -107,7 +107,7 @@ class _Spool:
 
 
 def _check_media_type(request: Request) -> None:
-    declared = request.headers.get("content-type", "")
+    declared = ", ".join(request.headers.getlist("content-type"))  # two of them are none that we know
     media_type, *parameters = [part.strip().lower() for part in declared.split(";")]
     is_json = media_type == "application/json" or (
         media_type.startswith("application/") and media_type.endswith("+json")
@@ -115,7 +115,10 @@ def _check_media_type(request: Request) -> None:
     charsets = [value.strip('"') for name, _, value in (p.partition("=") for p in parameters) if name == "charset"]
     if not is_json or any(charset not in {"utf-8", "utf8"} for charset in charsets):
         raise ProblemError("unsupported_media_type", "Send the body as application/json in UTF-8.")
-    if request.headers.get("content-encoding", "").strip().lower() not in {"", "identity"}:
+    encodings = {
+        part.strip().lower() for line in request.headers.getlist("content-encoding") for part in line.split(",")
+    }
+    if not encodings <= {"", "identity"}:
         raise ProblemError(
             "unsupported_media_type",
             "Send the body unencoded: what is stored is what was received, byte for byte.",

@@ -12,6 +12,7 @@ from app.evaluation.model import NewConversation
 from app.evaluation.reading import Reading, Refusal, read
 from app.intake.children import ChildLostError, Children
 from app.intake.jobs import Accepted, AdmitJob, Presented, PresentJob, Refused
+from app.intake.leftovers import sweep
 from app.intake.packing import frames, read_frames, unpack
 from app.intake.presenting import present
 from app.pipeline.errors import BusyError, Problem, RefusedError
@@ -40,6 +41,7 @@ class ProcessIntake:
         self._in_flight = 0
         self._directory = directory
         self._children = Children(processes)
+        sweep(directory)
 
     async def start(self) -> None:
         """Start a first process, so that the first large body need not wait for it."""

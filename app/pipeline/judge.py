@@ -54,8 +54,12 @@ class Examiner:
 
     async def judge(self, conversation_id: str) -> None:
         """Judge a conversation if it is there to be taken; asking twice is asking once."""
-        async with self.store.begin() as tx:
-            claim = await tx.claim(conversation_id, self.lease_seconds)
+        try:
+            async with self.store.begin() as tx:
+                claim = await tx.claim(conversation_id, self.lease_seconds)
+        except StoreUnavailableError as error:
+            _log.warning("%s cannot be taken now: %s", conversation_id, error)
+            return
         if claim is None:
             return
         recorder = Recorder(self.store, claim.lease)

@@ -14,7 +14,7 @@ from app.pipeline.values import ConversationFilter, EvaluationFilter, FindingFil
 
 POLL_SECONDS = 0.5
 """How often a waiting client's evaluation is looked at: one primary-key read."""
-_EXPORT_PAGE = 500
+_EXPORT_PAGE = 100
 
 
 class _HasId(Protocol):

@@ -13,8 +13,9 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from app.pipeline.errors import StoreUnavailableError
 
-_AWAY = ("08", "28", "3D", "40", "53", "55P03", "57", "58", "25P03")
-"""SQLSTATEs of a server that is away, full, shutting down or chose us as the victim; trying again may help."""
+_AWAY = ("08", "25006", "25P03", "28", "3D", "40", "53", "55000", "55P03", "57", "58")
+"""SQLSTATEs of a server that is away, full, shutting down, a standby or closed to us, or that chose us as the victim;
+trying again may help."""
 
 
 class StatementRefusedError(Exception):

@@ -89,7 +89,7 @@ async def test_the_original_is_what_was_sent_and_says_its_digest(client: httpx2.
     assert answer.headers["repr-digest"] == f"sha-256=:{digest}:"
 
 
-@pytest.mark.parametrize("index", ["3", "-1", "x", "1.0", "9" * 30, "%00", "\u0661"])
+@pytest.mark.parametrize("index", ["3", "-1", "x", "1.0", "9" * 30, "1" * 5000, "%00", "\u0661"])
 @pytest.mark.parametrize("part", ["", "/original"])
 async def test_there_is_no_other_conversation(client: httpx2.AsyncClient, path: str, index: str, part: str) -> None:
     answer = await client.get(f"{path}/conversations/{index}{part}")

@@ -162,6 +162,14 @@ async def test_anything_else_is_refused_unread(headers: dict[str, str]) -> None:
     assert intake.sizes == []
 
 
+@pytest.mark.parametrize(("name", "second"), [("content-encoding", "gzip"), ("content-type", "text/plain")])
+async def test_a_second_line_of_a_header_does_not_hide(name: str, second: str) -> None:
+    first = {"content-encoding": "identity", "content-type": "application/json"}
+    headers = [*((key.encode(), value.encode()) for key, value in first.items()), (name.encode(), second.encode())]
+    answer = await post(an_api(), b"{}", headers)
+    assert answer.status_code == 415
+
+
 @pytest.mark.parametrize("key", ["", "x" * 256, "tab\there", "caf\xe9"])
 async def test_an_idempotency_key_has_1_to_255_printable_characters(key: str) -> None:
     headers = [(b"content-type", b"application/json"), (b"idempotency-key", key.encode("latin-1"))]

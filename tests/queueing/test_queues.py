@@ -195,3 +195,28 @@ async def test_the_second_bell_rings_when_the_first_is_gone() -> None:
     with pytest.raises(QueueUnavailableError):
         await queue.check()
     await own.aclose()
+
+
+async def test_a_listener_goes_on_listening_while_an_old_job_runs() -> None:
+    heard: list[str] = []
+    release = asyncio.Event()
+
+    async def job(conversation_id: str) -> None:
+        heard.append(conversation_id)
+        if conversation_id == "slow":
+            await release.wait()
+            heard.append("slow ended")
+
+    with private_redis() as other:
+        queue = ArqQueue(connect(other.url))
+        async with listening(other.url, job, max_jobs=2):
+            await queue.judge(["slow"])
+            await until(lambda: heard == ["slow"])
+            other.stop()
+            await asyncio.sleep(0.3)
+            other.start()
+            await queue.judge(["quick", "quicker"])
+            await until(lambda: {"quick", "quicker"} <= set(heard))
+            release.set()
+            await until(lambda: "slow ended" in heard)
+        await queue.aclose()

@@ -34,7 +34,7 @@ async def list_conversations(
 
 
 @router.get(
-    f"{PATH}/conversations/{{index:int}}",
+    f"{PATH}/conversations/{{index:index}}",
     summary="Get a conversation",
     responses=answers(200, schema.ConversationContent, "not_found", description="The normalised conversation."),
 )
@@ -48,7 +48,7 @@ async def get_conversation(
 
 
 @router.get(
-    f"{PATH}/conversations/{{index:int}}/original",
+    f"{PATH}/conversations/{{index:index}}/original",
     summary="Get a conversation as it was sent",
     response_class=Response,
     responses=answers(

@@ -20,17 +20,22 @@ _WIDE = 0.75
 
 _STRIDE = 268
 _SAMPLED_RUN = re.compile(rb"[0-9]{%d}" % ((LONGEST_INTEGER + 1) // _STRIDE))
-_LONG_RUN = re.compile(rb"[0-9]{%d}" % (LONGEST_INTEGER + 1))
+# Only from the beginning of a run: else every digit of runs that are just short enough would start a search.
+_LONG_RUN = re.compile(rb"(?<![0-9])[0-9]{%d}" % (LONGEST_INTEGER + 1))
 _LONG_INTEGER = re.compile(
-    rb'"(?:[^"\\]++|\\.)*+"|(?<![0-9.eE])(?<![eE][+-])([0-9]{%d,}+)(?![.eE])' % (LONGEST_INTEGER + 1), re.DOTALL
+    rb'"(?:[^"\\]++|\\.|)*+"|(?<![0-9.eE])(?<![eE][+-])([0-9]{%d,}+)(?![.eE])' % (LONGEST_INTEGER + 1), re.DOTALL
 )
 
 
 def deeper_than(text: bytes, limit: int) -> bool:
-    """Return whether arrays and objects in a valid JSON text nest deeper than ``limit``; a flat array is 1 deep."""
-    if len(text) <= 2 * limit or text.count(b"[") + text.count(b"{") <= limit:
+    """Return whether arrays and objects in a valid JSON text, or in the beginning of one, nest deeper than ``limit``.
+
+    A flat array is 1 deep.
+    """
+    if len(text) <= limit or text.count(b"[") + text.count(b"{") <= limit:
         return False
     brackets = _brackets(text)
+    brackets += b"]" * (2 * brackets.count(b"[") - len(brackets))
     while len(brackets) > 2 * limit:
         if limit == 0:
             return True
