@@ -102,6 +102,8 @@ async def _decide(judge: Judge, case: Case, subject: Subject, bench: Bench, vote
     try:
         return await voting.decide(judge, case, subject, bench, votes)
     except JudgeModelError as error:
+        if error.reason_code not in _UNASKED:
+            _log.warning("judge %s: %s", judge.name, error)
         return error
     except Exception as error:  # noqa: BLE001 - one failing judge never fails another
         _log.exception("judge %s failed on %s", judge.name, subject.key)

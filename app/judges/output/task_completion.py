@@ -8,10 +8,11 @@ import unicodedata
 from collections.abc import Sequence
 
 from app.findings.evidence import whole
-from app.findings.model import Decision, Finding, Subject, failed
+from app.findings.model import Decision, Subject, failed
 from app.judges.asking import REASONS, ask
 from app.judges.contract import Bench, Case, Judge
 from app.judges.question import Fault, Level, Question
+from app.judges.reporting import report
 from app.transcripts.model import Transcript, Turn
 
 QUESTION = Question(
@@ -114,14 +115,11 @@ def _says_something(text: str) -> bool:
 
 
 def _empty(transcript: Transcript, turn: Turn) -> Decision:
-    fault = QUESTION.faults["empty_reply"]
-    finding = Finding(
-        code="empty_reply",
-        severity=fault.severity,
-        title=fault.title,
-        description="The last reply of the conversation holds no word, number or symbol that could answer the user.",
-        why_it_matters=fault.why_it_matters,
-        evidence=(whole(transcript, turn.reply[-1]),),
+    finding = report(
+        QUESTION.faults,
+        "empty_reply",
+        "The last reply of the conversation holds no word, number or symbol that could answer the user.",
+        [whole(transcript, turn.reply[-1])],
         event=turn.reply[-1],
         turn=turn.index,
     )

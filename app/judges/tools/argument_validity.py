@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from app.findings.model import Decision, Evidence, Finding, Subject, failed, not_applicable, not_scored, passed
 from app.judges.contract import Bench, Case, Judge, SchemaViolation
 from app.judges.question import Fault
+from app.judges.reporting import count, report, severities, shown
 from app.judges.tools.argument_places import argument_place
 from app.judges.tools.calls import arguments_text, call_of, call_subjects
 from app.judges.tools.places import call_place, short_cite
-from app.judges.tools.reporting import count, report, severities, shown
 from app.judges.tools.tool_schema import schema_place, schema_text
 from app.transcripts import pointer as pointers
 from app.transcripts.model import Json, Tool, ToolCall, Transcript

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from app.findings.model import Decision, Evidence, Finding, Subject, failed, passed
 from app.judges.contract import Bench, Case, Judge
 from app.judges.question import Fault
+from app.judges.reporting import count, report, severities, shown
 from app.judges.tools.places import call_place, event_place, short_cite
-from app.judges.tools.reporting import count, report, severities, shown
 from app.transcripts.model import RecordFact, Transcript
 
 FAULTS: Mapping[str, Fault] = {

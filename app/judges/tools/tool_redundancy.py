@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from app.findings.model import Decision, Finding, Subject, failed, not_applicable, not_scored, passed
 from app.judges.contract import Bench, Case, Judge
 from app.judges.question import Fault
+from app.judges.reporting import count, report, severities, shown
 from app.judges.tools.places import call_place, output_place
 from app.judges.tools.repeats import Repeat, find_repeats
-from app.judges.tools.reporting import count, report, severities, shown
 from app.transcripts.model import Transcript
 
 FAULTS: Mapping[str, Fault] = {

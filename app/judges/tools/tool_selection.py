@@ -8,14 +8,15 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 from app.findings.evidence import cite
-from app.findings.model import Decision, Finding, Subject, failed, not_scored
+from app.findings.model import Decision, Subject, failed, not_scored
 from app.judges import asking
 from app.judges.asking import ask, no_model
 from app.judges.contract import Bench, Case, Judge
 from app.judges.question import Fault, Level, Question
+from app.judges.reporting import count, report, shown
+from app.judges.tools.calls import call_of, call_subjects
 from app.transcripts.model import ToolCall, Transcript
 from app.transcripts.render import render_events
-from app.transcripts.visible import visible
 
 QUESTION = Question(
     dimension="tool_selection",
@@ -74,14 +75,9 @@ _NAMED_BY_THE_AGENT = frozenset({"function", "custom"})
 """Kinds whose names the agent wrote. Hosted tools and servers name themselves, so their names cannot be made up."""
 
 
-def _subjects(case: Case) -> Sequence[Subject]:
-    return [Subject("call", call.turn, call.event, call.call_id) for call in case.transcript.judged_calls]
-
-
 async def _decide(case: Case, subject: Subject, bench: Bench) -> Decision:
     transcript = case.transcript
-    position = bisect_left(transcript.calls, subject.event or 0, key=_event)
-    call = transcript.calls[position]
+    call = call_of(case, subject)
     if not transcript.catalogue_declared:
         return not_scored("no_tool_catalogue", REASONS["no_tool_catalogue"])
     if call.tool_name is None:
@@ -90,7 +86,7 @@ async def _decide(case: Case, subject: Subject, bench: Bench) -> Decision:
         return _unknown(transcript, call)
     if bench.model is None:
         return no_model()
-    events = _batch(transcript.calls, position)
+    events = _batch(transcript.calls, call)
     about = (
         "Then the agent made the calls below together, knowing nothing but the recording above. The question is about "
         f"the call in event e{call.event} alone.\n{render_events(transcript, case.nonce, events, 'calls')}"
@@ -98,14 +94,11 @@ async def _decide(case: Case, subject: Subject, bench: Bench) -> Decision:
     return await ask(QUESTION, case, bench, about=about, until=events[0], events=events)
 
 
-def _event(call: ToolCall) -> int:
-    return call.event
-
-
-def _batch(calls: Sequence[ToolCall], position: int) -> list[int]:
+def _batch(calls: Sequence[ToolCall], call: ToolCall) -> list[int]:
     """Return the events of the calls made together with one of them, itself included, its nearest neighbours only."""
+    position = bisect_left(calls, call.event, key=lambda each: each.event)
     near = calls[max(position - _MOST_NEIGHBOURS, 0) : position + _MOST_NEIGHBOURS + 1]
-    return [call.event for call in near if call.batch == calls[position].batch and not call.plumbing]
+    return [each.event for each in near if each.batch == call.batch and not each.plumbing]
 
 
 def _is_unknown(transcript: Transcript, call: ToolCall) -> bool:
@@ -115,15 +108,12 @@ def _is_unknown(transcript: Transcript, call: ToolCall) -> bool:
 
 
 def _unknown(transcript: Transcript, call: ToolCall) -> Decision:
-    fault = QUESTION.faults["unknown_tool"]
-    name = visible((call.tool_name or "")[:_MOST_NAME_CHARS])
-    finding = Finding(
-        code="unknown_tool",
-        severity=fault.severity,
-        title=fault.title,
-        description=f"The agent called {name}, none of the {len(transcript.catalogue)} tools it had.",
-        why_it_matters=fault.why_it_matters,
-        evidence=(cite(transcript, transcript.source, call.event, "/name"),),
+    known = count(len(transcript.catalogue), "tool")
+    finding = report(
+        QUESTION.faults,
+        "unknown_tool",
+        f"The agent called {shown(call.tool_name)}, which is not among the {known} it had.",
+        [cite(transcript, transcript.source, call.event, "/name")],
         event=call.event,
         turn=call.turn,
     )
@@ -137,7 +127,7 @@ TOOL_SELECTION = Judge(
     question=QUESTION.text,
     level="call",
     method="hybrid",
-    subjects=_subjects,
+    subjects=call_subjects,
     decide=_decide,
     severities=QUESTION.severities,
     labels=QUESTION.labels,

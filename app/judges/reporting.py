@@ -1,4 +1,4 @@
-"""Findings of the code judges: what a code means and weighs stands in the judge's table, the rest is the case."""
+"""Findings that code makes: what a code means and weighs stands in the judge's table, the rest is the case."""
 
 from collections.abc import Mapping, Sequence
 
