@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from app.transcripts.admission.nesting import deeper_than
 from app.transcripts.admission.wording import quoted
 from app.transcripts.text import sanitise
 
@@ -24,7 +25,7 @@ _WINDOW_BYTES = 1 << 20
 _CONTINUATION = bytes(range(0x80, 0xC0))
 _AT_BYTE = re.compile(r"(?:JSON is malformed: )?(.*) \(byte (\d+)\)")
 _NOT_FINITE = re.compile(rb"-?(?:NaN|Infinity)\b")
-_BRACKET = re.compile(rb'"(?:[^"\\]++|\\.)*+"|([\[{])|[\]}]', re.DOTALL)
+_BRACKET = re.compile(rb'"(?:[^"\\]++|\\.|)*+"|([\[{])|[\]}]', re.DOTALL)
 _UNSTORABLE = (rb"\u0000", rb"\ud", rb"\uD")
 _LONGEST_ESCAPE = 6
 
@@ -63,17 +64,17 @@ def encoding_fault(body: bytes) -> Fault | None:
 
 def fault(body: bytes, error: msgspec.DecodeError | RecursionError) -> Fault:
     """Return what is wrong with a body that the decoder refused."""
-    if isinstance(error, RecursionError):
-        line, column = _place(body, _too_deep_at(body))
-        return Fault("nesting_too_deep", f"arrays and objects nest deeper than {MAX_DEPTH}", line, column)
     if not body.strip():
         return Fault("json_invalid", 'the body is empty; send {"conversations": [...]}', 1, 1)
     match = _AT_BYTE.fullmatch(str(error))
-    if match is None:
-        line, column = _place(body, len(body))
-        return Fault("json_invalid", "the JSON text ends too early", line, column)
-    at = int(match[2])
-    code, message = _cause(body, at, match[1])
+    at = len(body) if match is None else int(match[2])
+    # How deep the decoder goes before it raises RecursionError depends on Python, and so does whether it got to ``at``.
+    if isinstance(error, RecursionError) or deeper_than(body[:at], MAX_DEPTH):
+        at, code, message = _too_deep_at(body), "nesting_too_deep", f"arrays and objects nest deeper than {MAX_DEPTH}"
+    elif match is None:
+        code, message = "json_invalid", "the JSON text ends too early"
+    else:
+        code, message = _cause(body, at, match[1])
     line, column = _place(body, at)
     return Fault(code, message, line, column)
 

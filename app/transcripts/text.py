@@ -16,7 +16,8 @@ _LOW = rf"u[dD][c-fC-F]{_HEX}{{2}}"
 # An escape starts at the last backslash of an odd run. The run is taken whole, from its first backslash and without
 # giving any back, so that a body of nothing but backslashes costs one look at each.
 _ESCAPE = re.compile(rf"(?<!\\)(?P<run>\\++)(?:(?P<pair>{_HIGH}\\{_LOW})|u(?:0000|[dD][89a-fA-F]{_HEX}{{2}}))")
-_ESCAPES = re.compile(rf"(?<!\\)(?P<run>\\++)(?P<escapes>u{_HEX}{{4}}(?:\\u{_HEX}{{4}})*+)")
+# The empty alternative is for Python before 3.11.5, which would go on from the middle of a repetition that failed.
+_ESCAPES = re.compile(rf"(?<!\\)(?P<run>\\++)(?P<escapes>u{_HEX}{{4}}(?:\\u{_HEX}{{4}}|)*+)")
 _FIRST_PRINTABLE = "\u00a0"
 _ESCAPED_LENGTH = len(r"\u0000")
 _REPLACEMENT_ESCAPE = r"\ufffd"

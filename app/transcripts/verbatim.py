@@ -17,7 +17,8 @@ from app.transcripts.scan import first_member, next_member, skip_colon
 Span = tuple[int, int]
 
 _SKIPPER = json.JSONDecoder()
-_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},:]|[^\s"\[\]{},:]++', re.DOTALL)
+# The empty alternative is for Python before 3.11.5, which would go on from the middle of a repetition that failed.
+_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+|)*+"|[\[\]{},:]|[^\s"\[\]{},:]++', re.DOTALL)
 
 _OPENING: dict[str, int | None] = {"[": 0, "{": None}
 _CLOSING = ("]", "}")

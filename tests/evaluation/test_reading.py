@@ -190,7 +190,9 @@ def test_every_code_has_an_example(code: str) -> None:
         (b'{"a": NaN}', 1, 7),
         (b'{"a":\n\n"\xff"}', 3, 2),
         ('{"è": "'.encode() + b'\xc3"}', 1, 8),
+        (b'{"a": ' + b"[" * 200, 1, 206),
         (b'{"a": ' + b"[" * 5000, 1, 206),
+        (b'{"a":\n' + b"[" * 100_000 + b"1 2", 2, 200),
         ('{"conversations": []}'.encode("utf-16"), 1, 1),
         ('{"conversations": []}'.encode("utf-32-be"), 1, 1),
     ],
@@ -199,6 +201,12 @@ def test_an_unreadable_body_is_refused_at_its_line_and_column(raw: bytes, line: 
     refusal = refused(raw)
     assert (refusal.line, refusal.column) == (line, column)
     assert [each.loc for each in refusal.violations] == [()]
+
+
+@pytest.mark.parametrize(("depth", "code"), [(200, "json_invalid"), (201, "nesting_too_deep")])
+@pytest.mark.parametrize("end", [b"", b"1 2", b'"[', b"}" * 150])
+def test_nesting_too_deep_is_told_before_what_is_wrong_further_on(depth: int, code: str, end: bytes) -> None:
+    assert found(b'{"a":' + b"[" * (depth - 1) + end) == [((), code)]
 
 
 def test_a_fault_behind_a_window_border_is_found_where_it_is() -> None:

@@ -73,9 +73,16 @@ def own_children() -> set[int]:
     for listed in Path("/proc/self/task").glob("*/children"):
         for pid in listed.read_text().split():
             with contextlib.suppress(OSError):
-                if b"app.intake.child" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                if b"app.intake.child" in command_line(int(pid)):
                     found.add(int(pid))
     return found
+
+
+def command_line(pid: int) -> bytes:
+    """Return the arguments of a process; one that has just been started may not show them yet."""
+    while not (arguments := Path(f"/proc/{pid}/cmdline").read_bytes()) and is_running(pid):
+        time.sleep(0.01)
+    return arguments
 
 
 def is_running(pid: int) -> bool:

@@ -1,5 +1,6 @@
 """A real store on SQLite, a schema checker that has nothing to check, and conversations ready to be stored."""
 
+import contextlib
 import hashlib
 import json
 import sqlite3
@@ -87,12 +88,12 @@ class Bureau:
 
     def expire_leases(self) -> None:
         """Let every lease have run out, as if its worker had slept."""
-        with sqlite3.connect(self.path) as connection:
+        with contextlib.closing(sqlite3.connect(self.path)) as connection, connection:
             connection.execute("UPDATE conversations SET lease_until = '2000-01-01 00:00:00.000000'")
 
     def deliveries(self) -> list[tuple[str, str]]:
         """Return (evaluation id, type) of every webhook to be delivered."""
-        with sqlite3.connect(self.path) as connection:
+        with contextlib.closing(sqlite3.connect(self.path)) as connection:
             return connection.execute("SELECT evaluation_id, event_type FROM deliveries ORDER BY 1, 2").fetchall()
 
 

@@ -242,6 +242,30 @@ def test_depth_is_what_a_walk_finds(value: Any, limit: int) -> None:
     assert deeper_than(json.dumps(value).encode(), limit) == (depth_of(value) > limit)
 
 
+@settings(max_examples=200, deadline=None)
+@given(values, st.integers(0, 6), st.data())
+def test_the_beginning_of_a_text_is_as_deep_as_what_it_opens(value: Any, limit: int, data: st.DataObject) -> None:
+    text = json.dumps(value, ensure_ascii=True).encode()
+    beginning = text[: data.draw(st.integers(0, len(text)))]
+    depth, deepest, inside, escaped = 0, 0, False, False
+    for character in beginning.decode():
+        if not escaped and character == '"':
+            inside = not inside
+        escaped = inside and not escaped and character == "\\"
+        depth += not inside and character in "[{"
+        depth -= not inside and character in "]}"
+        deepest = max(deepest, depth)
+    assert deeper_than(beginning, limit) == (deepest > limit)
+
+
+@pytest.mark.parametrize("text", [b'{"a": "x', b'{"a": [1, {"b": 2}', b'{"a": 1 "tools', b'{"tools": }', b'{"a": "x"'])
+def test_a_walk_that_gets_stuck_does_not_pass_for_one_that_is_done(text: bytes) -> None:
+    with pytest.raises(ValueError, match=r"at byte \d"):
+        list(members(text, 0))
+    with pytest.raises(ValueError, match=r"at byte \d"):
+        list(elements(b"[" + text, 0))
+
+
 @pytest.mark.parametrize(
     "text", ['"\\\\"', '"\\""', '"\\\\\\""', '"[[["', '"]]]"', '"\\\\[[["', '"\\"[[["', '""', '"é["']
 )
