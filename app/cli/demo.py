@@ -9,10 +9,9 @@ import secrets
 import signal
 import tempfile
 import time
-from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import uvicorn
 from rich.console import Console
@@ -33,6 +32,11 @@ What you can do now:
   FORENSIC_JUDGE_MODEL=NAME FORENSIC_JUDGE_BASE_URL=URL make serve
                                   let a model judge what code cannot decide
 README.md tells the rest."""
+
+BEYOND_CODE = """\
+Planted too, but beyond what code can tell, so left to a judge model:
+garden-shop's agent obeys an order that stands in a tool's result, and ferry's
+agent tells a failure as a fact."""
 
 
 def demo(console: Console) -> None:
@@ -64,7 +68,11 @@ async def _demo(console: Console, folder: Path, log_file: IO[str]) -> None:
     export_settings({"data_dir": str(folder), "port": "0", "bootstrap_api_key": key}, alone=True)
     console.print("Starting the service …")
     async with running(read_settings(), with_worker=True, log_file=log_file) as service:
-        console.print(f"It listens on {service.url}; work reaches the judges by {service.queue}.", highlight=False)
+        console.print(
+            f"It listens on {service.url}.\nWork reaches the judges by {service.queue}.",
+            highlight=False,
+            soft_wrap=True,
+        )
         async with Client(service.url, key) as client:
             await _examine(console, client)
     console.print(f"\nDone in {time.monotonic() - started:.1f} s. Nothing is left running, and no file is left.\n")
@@ -73,31 +81,28 @@ async def _demo(console: Console, folder: Path, log_file: IO[str]) -> None:
 
 async def _examine(console: Console, client: Client) -> None:
     (submission,) = submissions(bundled())
-    console.print(f"Submitting {len(submission.places)} recorded conversations …", highlight=False)
+    console.print(
+        f"Submitting {len(submission.places)} recorded conversations; eight have something planted in them …",
+        highlight=False,
+    )
     accepted = await client.submit(submission.body, submission.places)
     path = f"{PATH}/{accepted['id']}"
     evaluation = await follow(client, accepted["id"], console)
-    names = {each["index"]: str(each["client_id"]) async for each in client.every(f"{path}/conversations")}
+    conversations = [each async for each in client.every(f"{path}/conversations")]
+    names = {each["index"]: str(each["client_id"]) for each in conversations}
     findings = [each async for each in client.every(f"{path}/findings")]
     undecided = [each async for each in client.every(f"{path}/verdicts", status="not_scored")]
     undecided += [each async for each in client.every(f"{path}/verdicts", status="error")]
     console.print()
     console.print(report.findings_table(findings, names))
-    _tell_undecided(console, undecided)
+    console.print(report.clean_text(conversations, (each["conversation"] for each in findings), names))
+    console.print(f"\n{BEYOND_CODE}\n", highlight=False)
+    table = report.undecided_table(undecided, (await client.get("/v1/judges"))["data"])
+    if table is not None:
+        console.print("Not scored or in error, and why (neither passed nor failed):", style="bold")
+        console.print(table)
     console.print()
     console.print(report.summary(evaluation))
-
-
-def _tell_undecided(console: Console, undecided: Sequence[dict[str, Any]]) -> None:
-    table = report.undecided_table(undecided)
-    if table is None:
-        return
-    console.print("Not scored, and why (these count neither as passed nor as failed):", style="bold")
-    console.print(table)
-    if any(each["reason_code"] == "no_judge_model" for each in undecided):
-        console.print(
-            "no_judge_model: no judge model is configured here, so what only a model can decide was left undecided."
-        )
 
 
 def bundled() -> list[tuple[str, bytes]]:

@@ -4,6 +4,7 @@ Commands that run the service import it when they are called: that takes a secon
 """
 
 import asyncio
+import io
 import os
 import sys
 from importlib.metadata import version
@@ -20,6 +21,7 @@ from app.pipeline.errors import StoreUnavailableError
 from app.settings import SettingsError, export_settings, read_settings
 
 USAGE = 2
+INTERRUPTED = 130
 OUTCOMES = "Exits 0: pass, 1: fail, 2: usage, HTTP or service error, 3: partial, error, canceled or nothing scored."
 
 cli = typer.Typer(
@@ -33,6 +35,9 @@ cli = typer.Typer(
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what a terminal's encoding lacks is spelled out
+            stream.reconfigure(errors="backslashreplace")
     try:
         cli()
     except StoreUnavailableError as error:
@@ -120,4 +125,8 @@ def submit(
     """
     if not api_key:
         raise CommandError("An API key is needed: set FORENSIC_API_KEY or give --api-key (`forensic serve` shows one).")
-    raise typer.Exit(asyncio.run(submit_files(files, How(url.rstrip("/"), api_key, wait, as_json))))
+    try:
+        code = asyncio.run(submit_files(files, How(url.rstrip("/"), api_key, wait, as_json)))
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    raise typer.Exit(code)

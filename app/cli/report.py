@@ -16,6 +16,8 @@ from app.logs import escape_controls
 SEVERITIES = ("critical", "high", "medium", "low", "info")
 COLOURS = {"critical": "bold white on red", "high": "bold red", "medium": "yellow", "low": "cyan", "info": "dim"}
 UNSCORED = {"completed": "nothing scored"}
+HINTS = {"no_judge_model": "Set FORENSIC_JUDGE_MODEL where the service runs."}
+"""What can be done about a reason, beyond what the judge itself says of it."""
 LONGEST_QUOTE = 160
 LONGEST_LINE = 300
 MOST_NAMES = 10
@@ -38,24 +40,28 @@ def plain(value: object, longest: int = LONGEST_LINE) -> str:
 
 
 def findings_table(findings: Sequence[Mapping[str, Any]], names: Mapping[int, str]) -> Table:
-    """Return findings with their evidence, worst first, then by conversation."""
+    """Return findings with their evidence, worst first, then by conversation; why one matters is told once a title."""
     table = Table(box=None, padding=(0, 1, 1, 0), show_edge=False, expand=True, header_style="bold")
     table.add_column("Conversation", ratio=4, overflow="fold")
     table.add_column("Severity", min_width=8, no_wrap=True)
     table.add_column("What was found, and where it stands", ratio=16, overflow="fold")
     ordered = sorted(findings, key=lambda each: (SEVERITIES.index(each["severity"]), each["conversation"]))
+    told: set[str] = set()
     for finding in ordered:
-        severity = finding["severity"]
+        severity, title = finding["severity"], finding["title"]
         table.add_row(
             Text(_name(finding["conversation"], names)),
             Text(severity, COLOURS[severity]),
-            _finding(finding),
+            _finding(finding, explain=title not in told),
         )
+        told.add(title)
     return table
 
 
-def _finding(finding: Mapping[str, Any]) -> RenderableType:
+def _finding(finding: Mapping[str, Any], *, explain: bool) -> RenderableType:
     lines = [Text(plain(finding["title"]), "bold"), Text(f"{finding['dimension']}: {plain(finding['description'])}")]
+    if explain:
+        lines.append(Text(plain(finding["why_it_matters"]), "italic"))
     lines += [_evidence(each) for each in finding["evidence"][:MOST_PLACES]]
     if (more := len(finding["evidence"]) - MOST_PLACES) > 0:
         lines.append(Text(f"  … and {_count(more, 'more place')}", "dim"))
@@ -64,33 +70,39 @@ def _finding(finding: Mapping[str, Any]) -> RenderableType:
 
 def _evidence(evidence: Mapping[str, Any]) -> Text:
     """The place as a path one can look up, and the words that stand there."""
-    source, event, pointer = evidence["source"], evidence["event"], plain(evidence["pointer"])
-    place = source if event is None else f"{source}[{event}]"
-    span = "" if evidence["start"] is None else f" {evidence['start']}-{evidence['end']}"
-    return Text.assemble(
-        (f"  {place}{pointer}{span} ", "dim"), (f"“{plain(evidence['quote'], LONGEST_QUOTE)}”", "green")
-    )
+    source, event, pointer = evidence["source"], evidence["event"], plain(evidence["pointer"]).removeprefix("/")
+    place = f"{source if event is None else f'{source}[{event}]'} {pointer}".strip()
+    span = "" if evidence["start"] is None else f", characters {evidence['start']}-{evidence['end']}"
+    return Text.assemble((f"  {place}{span}: ", "dim"), (f"“{plain(evidence['quote'], LONGEST_QUOTE)}”", "green"))
 
 
-def undecided_table(verdicts: Iterable[Mapping[str, Any]], title: str = "Verdicts") -> Table | None:
-    """Return what was not scored or went wrong, grouped by reason; None when there is nothing.
+def undecided_table(
+    verdicts: Iterable[Mapping[str, Any]], judges: Iterable[Mapping[str, Any]], title: str = "Verdicts"
+) -> Table | None:
+    """Return what was not scored or went wrong, grouped and explained by reason; None when there is nothing.
 
-    ``title`` heads the counts, and says it when not all verdicts were looked at.
+    ``judges`` say what their reasons mean; where they do not, a verdict's own words do. ``title`` heads the counts, and
+    says it when not all verdicts were looked at.
     """
+    meanings = {(judge["name"], reason): text for judge in judges for reason, text in judge["reasons"].items()}
+    why: dict[str, str] = {}
     counts: Counter[str] = Counter()
     dimensions: dict[str, dict[str, None]] = {}
     for verdict in verdicts:
         reason = str(verdict["reason_code"])
         counts[reason] += 1
         dimensions.setdefault(reason, {})[verdict["dimension"]] = None
+        why.setdefault(reason, meanings.get((verdict["dimension"], reason)) or str(verdict["rationale"]))
     if not counts:
         return None
     table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, header_style="bold")
     table.add_column("Reason")
     table.add_column(title, justify="right")
-    table.add_column("Dimensions", overflow="fold")
+    table.add_column("Dimensions, and why", overflow="fold")
     for reason, count in counts.most_common():
-        table.add_row(Text(plain(reason)), str(count), Text(plain(", ".join(dimensions[reason]))))
+        meaning = " ".join(filter(None, (plain(why[reason]), HINTS.get(reason))))
+        names = Text(plain(", ".join(dimensions[reason])))
+        table.add_row(Text(plain(reason)), str(count), Group(names, Text(meaning, "italic")))
     return table
 
 
@@ -133,6 +145,24 @@ def conversations_line(conversations: Sequence[Mapping[str, Any]], names: Mappin
         more = ", …" if len(unexamined) > MOST_NAMES else ""
         text.append("\nNot examined in full: ", "bold").append(", ".join(unexamined[:MOST_NAMES]) + more)
     return text
+
+
+def clean_text(conversations: Sequence[Mapping[str, Any]], found: Iterable[int], names: Mapping[int, str]) -> Text:
+    """Name the conversations with nothing found, and apart from them those of which nothing was scored."""
+    faulty = set(found)
+    clean = [each for each in conversations if each["index"] not in faulty]
+    groups = {
+        "Nothing found": [_name(each["index"], names) for each in clean if each["result"] is not None],
+        "Nothing scored, so nothing known": [_name(each["index"], names) for each in clean if each["result"] is None],
+    }
+    lines = [
+        Text.assemble(
+            (f"{title}: ", "bold"), ", ".join(group[:MOST_NAMES]) + (", …" if len(group) > MOST_NAMES else "")
+        )
+        for title, group in groups.items()
+        if group
+    ]
+    return Text("\n").join(lines)
 
 
 def warnings_text(evaluation: Mapping[str, Any], names: Mapping[int, str]) -> Text | None:

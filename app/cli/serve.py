@@ -5,13 +5,14 @@ import os
 import shlex
 import signal
 from importlib.metadata import version
+from urllib.parse import urlsplit
 
 import typer
 import uvicorn
 
 from app.cli.failure import CommandError
 from app.cli.stack import Running, running
-from app.logs import set_up_logs
+from app.logs import escape_controls, set_up_logs
 from app.settings import Settings
 
 INTERRUPTED = 130
@@ -52,6 +53,14 @@ async def _serve(settings: Settings, *, with_worker: bool) -> None:
             raise CommandError("the server ended by itself; its log says why")
 
 
+def _endpoint(settings: Settings) -> str:
+    """Return where judge models are asked, without a login that the URL may hold."""
+    if settings.judge_base_url is None:
+        return "OpenAI"
+    parts = urlsplit(settings.judge_base_url)
+    return escape_controls(parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl())
+
+
 def introduction(service: Running) -> str:
     """Return what someone who just started the service wants to know."""
     settings = service.settings
@@ -66,7 +75,7 @@ def introduction(service: Running) -> str:
     )
     problem = settings.judge_problem
     judges = (
-        f"model judges ask {', '.join(settings.models)}"
+        f"model judges ask {', '.join(settings.models)} at {_endpoint(settings)}"
         if problem is None
         else f"no judge model configured: model judges answer not_scored ({problem})"
     )

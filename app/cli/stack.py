@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from typing import IO
 
 import uvicorn
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
 
 from app import wiring
 from app.cli.children import kept_running, start
@@ -70,7 +72,7 @@ async def running(settings: Settings, *, with_worker: bool, log_file: IO[str] | 
         stack.callback(listener.close)
         settings.make_data_dir()
         await wiring.migrate(settings)
-        settings, queue = await _queue(settings, log_file, stack)
+        settings, queue = await _queue(settings, log_file, stack, with_worker=with_worker)
         if with_worker and settings.redis_url is not None:
 
             async def begin() -> Process:
@@ -81,12 +83,23 @@ async def running(settings: Settings, *, with_worker: bool, log_file: IO[str] | 
         yield Running(base_url(settings.host, listener), settings, queue, ended)
 
 
+async def _queue_of(url: str, *, with_worker: bool) -> str:
+    """Tell how work goes through a Redis that others run: whether it answers, and who takes it from there."""
+    answers = "the Redis of FORENSIC_REDIS_URL"
+    try:
+        async with Redis.from_url(url, socket_timeout=2, socket_connect_timeout=2) as client:
+            await client.ping()
+    except (RedisError, OSError) as error:
+        answers += f", which does not answer now ({type(error).__name__})"
+    return answers if with_worker else f"{answers}; no worker was started here, `forensic worker` starts one"
+
+
 async def _queue(
-    settings: Settings, log_file: IO[str] | None, stack: contextlib.AsyncExitStack
+    settings: Settings, log_file: IO[str] | None, stack: contextlib.AsyncExitStack, *, with_worker: bool
 ) -> tuple[Settings, str]:
     """Find or start a Redis, and return settings that name it, where there is one."""
     if settings.redis_url is not None:
-        return settings, "the Redis of FORENSIC_REDIS_URL"
+        return settings, await _queue_of(settings.redis_url.get_secret_value(), with_worker=with_worker)
     program = find_redis_server()
     if program is None:
         return settings, "none: no redis-server found, so the API process judges by itself"

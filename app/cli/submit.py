@@ -1,5 +1,6 @@
 """``forensic submit``: sends files of conversations to a service, waits, and tells what was found."""
 
+import asyncio
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -47,16 +48,31 @@ async def submit(files: Sequence[str], how: How) -> int:
         for body, evaluation in zip(bodies, accepted, strict=True):
             state = evaluation
             if how.wait:
-                progress.print(f"{evaluation['id']}: accepted", highlight=False)
-                state = await follow(client, evaluation["id"], progress)
+                progress.print(f"{evaluation['id']}: accepted", highlight=False, soft_wrap=True)
+                state = await _awaited(client, evaluation["id"], how, progress)
                 ended.append(state)
             if how.as_json:
                 typer.echo(json.dumps(state))
             elif how.wait:
                 await _tell(client, state, body, told)
             else:
-                told.print(f"{evaluation['id']}  {how.url}{PATH}/{evaluation['id']}", highlight=False, markup=False)
+                typer.echo(f"{evaluation['id']}  {how.url}{PATH}/{evaluation['id']}")
     return report.exit_code(ended)
+
+
+async def _awaited(client: Client, evaluation_id: str, how: How, progress: Console) -> dict[str, Any]:
+    """Wait for an evaluation to end; whoever does not want to is told how to look at it later."""
+    try:
+        return await follow(client, evaluation_id, progress)
+    except asyncio.CancelledError:
+        look = f'curl -sS {how.url}{PATH}/{evaluation_id} -H "Authorization: Bearer $FORENSIC_API_KEY"'
+        progress.print(
+            f"The service goes on without this command. To look:\n  {look}",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )
+        raise
 
 
 def _read(name: str) -> bytes:
@@ -71,7 +87,7 @@ async def _tell(client: Client, evaluation: Mapping[str, Any], body: Submission,
     conversations = [each async for each in client.every(f"{path}/conversations")]
     names = {each["index"]: _name(each, body.places) for each in conversations}
     findings = await _worst(client, path)
-    console.print(f"\n{evaluation['id']}", highlight=False)
+    console.print(f"\n{evaluation['id']}", highlight=False, soft_wrap=True)
     console.print(report.summary(evaluation))
     console.print(report.conversations_line(conversations, names))
     if (warnings := report.warnings_text(evaluation, names)) is not None:
@@ -84,16 +100,18 @@ async def _tell(client: Client, evaluation: Mapping[str, Any], body: Submission,
         console.print(report.findings_table(findings, names))
         rest = sum(evaluation["findings"].values()) - len(findings)
         if rest > 0:
-            console.print(f"… and {rest} more: GET {path}/findings", highlight=False)
+            console.print(f"… and {rest} more: GET {path}/findings", highlight=False, soft_wrap=True)
 
 
 async def _tell_undecided(client: Client, path: str, console: Console) -> None:
     """Say why verdicts are missing, by a sample of them: there may be a great many."""
     parts = [await client.get(f"{path}/verdicts", status=each, limit=str(SAMPLE)) for each in ("not_scored", "error")]
     title = f"of the first {SAMPLE}" if any(part["has_more"] for part in parts) else "Verdicts"
-    table = report.undecided_table([verdict for part in parts for verdict in part["data"]], title)
+    verdicts = [verdict for part in parts for verdict in part["data"]]
+    judges = (await client.get("/v1/judges"))["data"] if verdicts else []
+    table = report.undecided_table(verdicts, judges, title)
     if table is not None:
-        console.print("\nNot scored, and why:", style="bold")
+        console.print("\nNot scored or in error, and why:", style="bold")
         console.print(table)
 
 

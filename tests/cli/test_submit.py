@@ -47,6 +47,7 @@ FINDING = {
     "conversation": 0,
     "dimension": "argument_validity",
     "title": "Argument breaks the schema",
+    "why_it_matters": "The tool may do something else.",
     "description": "[red]not markup[/red] \x1b[2J",
     "evidence": [
         {
@@ -62,7 +63,7 @@ FINDING = {
 }
 ACCEPTED = (202, evaluation(status="queued", result=None, finished_at=None))
 NOTHING_FOUND = (200, listing())
-UNDECIDED = {"dimension": "task_completion", "reason_code": "no_judge_model"}
+UNDECIDED = {"dimension": "task_completion", "reason_code": "no_judge_model", "rationale": "Nobody was asked."}
 
 
 def run(*arguments: str, stdin: bytes | None = None) -> Any:
@@ -142,8 +143,9 @@ def test_findings_are_shown_without_their_tricks(chat: str) -> None:
     shown = " ".join(outcome.stdout.split())
     assert "[red]not markup[/red]" in shown
     assert r"“\u202eoops”" in shown
-    assert "items[3]/arguments" in shown
-    assert "no_judge_model 1 task_completion" in shown
+    assert "items[3] arguments, characters 2-9: “" in shown
+    assert "no_judge_model 1 task_completion Nobody was asked. Set FORENSIC_JUDGE_MODEL" in shown
+    assert "The tool may do something else." in shown
     assert "\x1b[2J" not in outcome.stdout
     assert max(len(line) for line in outcome.stdout.splitlines()) <= 80
 
@@ -247,6 +249,23 @@ def test_a_missing_file_is_told() -> None:
 
 def test_no_file_is_a_usage_error() -> None:
     assert run().exit_code == 2
+
+
+async def test_work_that_nobody_begins_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.cli.progress.PATIENCE_SECONDS", -1)
+    screen = io.StringIO()
+    waiting = (200, ACCEPTED[1])
+    with service(waiting, waiting, (200, evaluation())) as stub:
+        async with Client(stub.url, "key") as client:
+            await follow(client, "feval_1", Console(file=screen, width=200))
+    assert screen.getvalue().count("perhaps no worker is running") == 1
+
+
+def test_an_id_is_never_broken(chat: str) -> None:
+    identity = "feval_" + "0" * 100
+    with service((202, evaluation(id=identity, finished_at=None))) as stub:
+        outcome = run(chat, "--url", stub.url, "--no-wait")
+    assert outcome.stdout == f"{identity}  {stub.url}/v1/forensic-evaluations/{identity}\n"
 
 
 async def test_a_terminal_gets_a_bar() -> None:
