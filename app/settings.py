@@ -5,10 +5,10 @@ in capitals; with none of them set the service works on loopback and keeps its d
 cannot be used is a ``SettingsError`` that names the variable and never repeats the value.
 """
 
+import difflib
 import os
-import secrets
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -26,7 +26,11 @@ from pydantic import (
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from pydantic_settings import SettingsError as DecodingError
 
+from app.keeping import kept_secret
+
 PREFIX = "FORENSIC_"
+OTHERS = frozenset({"FORENSIC_URL", "FORENSIC_API_KEY", "FORENSIC_TEST_POSTGRES_URL", "FORENSIC_TEST_REQUIRE"})
+"""Variables that are no settings: what `forensic submit` and the tests read."""
 SHORTEST_KEY = 16
 DRIVERS = {
     "postgres": "postgresql+asyncpg",
@@ -143,6 +147,8 @@ class Settings(BaseSettings):
     def _http(cls, value: str | None) -> str | None:
         if value is not None and not value.startswith(("http://", "https://")):
             raise ValueError("must begin with http:// or https://")
+        if value is not None and "@" in urlsplit(value).netloc:
+            raise ValueError("must hold no login: FORENSIC_JUDGE_API_KEY takes the key")
         return value
 
     @field_validator("database_url")
@@ -229,7 +235,7 @@ class Settings(BaseSettings):
         if given is not None:
             return given.get_secret_value()
         with _blaming("FORENSIC_DATA_DIR"):
-            return _kept_secret(self.data_dir / name, prefix)
+            return kept_secret(self.data_dir / name, prefix)
 
 
 def read_settings(**changes: Any) -> Settings:
@@ -251,6 +257,16 @@ def read_settings(**changes: Any) -> Settings:
         # Every process behind one database has to agree on it, and they need not share a disk.
         raise SettingsError(["FORENSIC_SECRET_KEY: is required when FORENSIC_DATABASE_URL names a database server"])
     return settings
+
+
+def unknown_variables() -> list[str]:
+    """Return a line for each variable that looks like a setting and is none: most are misspelt."""
+    settings = {_variable((name,)) for name in Settings.model_fields}
+    lines = []
+    for name in sorted(name for name in os.environ if name.startswith(PREFIX) and name not in settings | OTHERS):
+        close = difflib.get_close_matches(name, settings, 1)
+        lines.append(f"{name} is no setting and was ignored" + (f"; did you mean {close[0]}?" if close else "."))
+    return lines
 
 
 def export_settings(changes: Mapping[str, str], *, alone: bool = False) -> None:
@@ -277,20 +293,3 @@ def _variable(loc: tuple[int | str, ...]) -> str:
     first, *inside = [str(part) for part in loc]
     name = first if first.isupper() else PREFIX + first.upper()
     return ".".join([name, *inside])
-
-
-def _kept_secret(path: Path, prefix: str) -> str:
-    """Read a secret from a file only its owner can read; make it if need be. Processes that race agree on one."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with suppress(FileNotFoundError):
-        return path.read_text("ascii").strip()
-    made = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
-    made.touch(mode=0o600)
-    made.write_text(prefix + secrets.token_urlsafe(32) + "\n", "ascii")
-    try:
-        # A link appears complete and never replaces another: whoever comes second reads the first one's secret.
-        with suppress(FileExistsError):
-            path.hardlink_to(made)
-    finally:
-        made.unlink()
-    return path.read_text("ascii").strip()

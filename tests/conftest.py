@@ -16,6 +16,7 @@ NEEDS = {
 }
 REASONS = {"postgres": "PostgreSQL", "redis": "redis-server", "shared": "recorded corpus"}
 _left_out: Counter[str] = Counter()
+_reasons: Counter[str] = Counter()
 
 
 def _required() -> set[str]:
@@ -34,7 +35,10 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         reason = str(report.longrepr)
         named = [name for name in NEEDS if REASONS[name] in reason]
         # A test may need several things: the reason says which one was missing.
-        _left_out.update(named or [name for name in NEEDS if name in report.keywords][:1] or ["other"])
+        needed = named or [name for name in NEEDS if name in report.keywords][:1]
+        _left_out.update(needed)
+        if not needed:
+            _reasons[report.longrepr[2] if isinstance(report.longrepr, tuple) else reason] += 1
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -50,7 +54,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         if _left_out[name]:
             verdict = "REQUIRED, so this run failed: " if name in _required() else ""
             terminalreporter.write_line(f"{verdict}{_left_out[name]} tests that {why}")
-    if _left_out["other"]:
-        terminalreporter.write_line(f"{_left_out['other']} tests for reasons of their own (listed above)")
-    if not _left_out:
+    for reason, count in _reasons.items():
+        terminalreporter.write_line(f"{count} tests: {reason}")
+    if not _left_out and not _reasons:
         terminalreporter.write_line("nothing: PostgreSQL, Redis and the recorded corpus were all there")

@@ -16,9 +16,9 @@ from rich.console import Console
 from app.cli.failure import CommandError
 from app.cli.submit import How
 from app.cli.submit import submit as submit_files
-from app.logs import set_up_logs
+from app.logs import escape_controls, set_up_logs
 from app.pipeline.errors import StoreUnavailableError
-from app.settings import SettingsError, export_settings, read_settings
+from app.settings import Settings, SettingsError, export_settings, read_settings, unknown_variables
 
 USAGE = 2
 INTERRUPTED = 130
@@ -49,6 +49,13 @@ def main() -> None:
         sys.exit(USAGE)
 
 
+def _settings() -> Settings:
+    """Read the settings, and warn of variables that are none."""
+    for line in unknown_variables():
+        typer.echo(escape_controls(line), err=True)
+    return read_settings()
+
+
 def _show_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"forensic {version('forensic-evals')}")
@@ -75,14 +82,14 @@ def serve(
 
     given = {"host": host, "port": None if port is None else str(port)}
     export_settings({name: value for name, value in given.items() if value is not None})
-    settings = read_settings()
+    settings = _settings()
     run_service(settings, with_worker=with_worker or settings.redis_url is None)
 
 
 @cli.command()
 def worker() -> None:
     """Judge conversations until Ctrl-C; needs FORENSIC_REDIS_URL."""
-    settings = read_settings()
+    settings = _settings()
     if settings.redis_url is None:
         raise CommandError("A worker of its own needs FORENSIC_REDIS_URL; without it `forensic serve` judges.")
     os.execv(sys.executable, [sys.executable, "-m", "app.worker"])  # noqa: S606  # no shell is wanted
@@ -93,7 +100,7 @@ def migrate() -> None:
     """Bring the database's schema up to date."""
     from app import wiring  # noqa: PLC0415  # see above
 
-    settings = read_settings()
+    settings = _settings()
     set_up_logs(settings.log_level)
     asyncio.run(wiring.migrate(settings))
     typer.echo("The schema is up to date.")

@@ -51,7 +51,7 @@ class _Doubt:
         waited = time.monotonic() - self._since
         if state["status"] == "queued" and not self._told and waited > PATIENCE_SECONDS:
             self._told = True
-            self._console.print(NO_WORKER.format(waited), highlight=False)
+            self._console.print(NO_WORKER.format(waited), highlight=False, soft_wrap=True)
 
 
 def _ended(state: dict[str, Any]) -> int:

@@ -5,7 +5,6 @@ import os
 import shlex
 import signal
 from importlib.metadata import version
-from urllib.parse import urlsplit
 
 import typer
 import uvicorn
@@ -53,14 +52,6 @@ async def _serve(settings: Settings, *, with_worker: bool) -> None:
             raise CommandError("the server ended by itself; its log says why")
 
 
-def _endpoint(settings: Settings) -> str:
-    """Return where judge models are asked, without a login that the URL may hold."""
-    if settings.judge_base_url is None:
-        return "OpenAI"
-    parts = urlsplit(settings.judge_base_url)
-    return escape_controls(parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl())
-
-
 def introduction(service: Running) -> str:
     """Return what someone who just started the service wants to know."""
     settings = service.settings
@@ -75,7 +66,7 @@ def introduction(service: Running) -> str:
     )
     problem = settings.judge_problem
     judges = (
-        f"model judges ask {', '.join(settings.models)} at {_endpoint(settings)}"
+        f"model judges ask {', '.join(settings.models)} at {escape_controls(settings.judge_base_url or 'OpenAI')}"
         if problem is None
         else f"no judge model configured: model judges answer not_scored ({problem})"
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.settings import Settings, SettingsError, export_settings, read_settings
+from app.settings import Settings, SettingsError, export_settings, read_settings, unknown_variables
 
 SECRET = "a-secret-nobody-may-see"  # noqa: S105  # not one
 
@@ -163,3 +163,16 @@ def test_exported_settings_can_stand_alone(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("FORENSIC_PORT", "1")
     export_settings({"port": "2"}, alone=True)
     assert read_settings() == Settings(port=2)
+
+
+def test_a_misspelt_variable_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORENSIC_JUDGE_MODLE", "large")
+    monkeypatch.setenv("FORENSIC_URL", "http://127.0.0.1")
+    told = [line for line in unknown_variables() if "MODLE" in line or "_URL " in line]
+    assert told == ["FORENSIC_JUDGE_MODLE is no setting and was ignored; did you mean FORENSIC_JUDGE_MODEL?"]
+
+
+def test_a_login_in_the_judge_endpoint_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORENSIC_JUDGE_BASE_URL", "http://user:pw@127.0.0.1/v1")
+    with pytest.raises(SettingsError, match=r"FORENSIC_JUDGE_BASE_URL: .*FORENSIC_JUDGE_API_KEY"):
+        read_settings()
