@@ -83,7 +83,8 @@ class Settings(BaseSettings):
     )
     bootstrap_api_key: SecretStr | None = Field(
         default=None,
-        description="An API key of 16 characters or more that works from the start; unset: `serve` makes one.",
+        description="An API key of 16 characters or more that works from the start, in place of the one before; unset: "
+        "`serve` makes one.",
     )
     judge_base_url: str | None = Field(
         default=None,

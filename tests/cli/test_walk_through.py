@@ -16,7 +16,7 @@ README = (ROOT / "README.md").read_text("utf-8")
 SECTION = README.partition("<!-- walk-through -->")[2].partition("<!-- end of walk-through -->")[0]
 STEPS = re.findall(r"^```sh\n(.*?)^```\n```json\n(.*?)^```$", SECTION, re.MULTILINE | re.DOTALL)
 CHANGING = re.compile(r"^((?:id|.*_id|request_id)|.*_at)$")
-EVALUATION = re.compile(r"feval_[0-9a-f]+")
+BETWEEN = "-- next --"
 
 
 def stable(value: Any) -> Any:
@@ -38,15 +38,9 @@ def test_there_is_a_walk_through() -> None:
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the walk-through uses curl")
 def test_the_walk_through_is_real(served: Serving) -> None:
-    identity, script = "", ""
-    for command, printed in STEPS:
-        # A variable set in one step is there in the next.
-        script += "\n".join(line for line in command.splitlines() if line.startswith("export ")) + "\n"
-        wanted = EVALUATION.sub(identity, script + re.sub(r"^export .*$", "", command, flags=re.MULTILINE))
-        wanted = wanted.replace("http://127.0.0.1:8000", served.url).replace(
-            ".forensic/", f"{served.folder}/.forensic/"
-        )
-        done = subprocess.run(["bash", "-c", wanted], cwd=ROOT, capture_output=True, text=True, check=True)
-        answer = json.loads(done.stdout)
-        identity = identity or answer["id"]
-        assert stable(answer) == stable(json.loads(printed))
+    # One shell runs all steps, as one in which they are pasted: a variable set in one is there in the next.
+    script = f"\necho; echo '{BETWEEN}'\n".join(command for command, _ in STEPS)
+    script = script.replace("http://127.0.0.1:8000", served.url).replace(".forensic/", f"{served.folder}/.forensic/")
+    done = subprocess.run(["bash", "-ec", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    answers = [json.loads(answer) for answer in done.stdout.split(BETWEEN)]
+    assert [stable(answer) for answer in answers] == [stable(json.loads(printed)) for _, printed in STEPS]
