@@ -25,20 +25,43 @@ LARGEST_YAML_BYTES = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
+class _Start:
+    """Where text begins, in lines and columns from 1: first in a body, then in its file (None when it was YAML)."""
+
+    line: int
+    column: int
+    name: str
+    of_file: tuple[int, int] | None
+
+
+@dataclass(frozen=True, slots=True)
 class Submission:
     """A request body, and which place of which file each of its conversations came from."""
 
     body: bytes
     places: tuple[str, ...]
     """Empty for a whole request file, whose own indices say it, and where they could not be counted."""
+    starts: tuple[_Start, ...]
+
+    def locate(self, line: int, column: int) -> str:
+        """Return the place in a file of what stands at a line and column of the body."""
+        before = [start for start in self.starts if (start.line, start.column) <= (line, column)]
+        start = before[-1] if before else self.starts[0]
+        if start.of_file is None:
+            return start.name
+        first, indent = start.of_file
+        shift = indent - start.column if line == start.line else 0
+        return f"{start.name}, line {line - start.line + first}, column {column + shift}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """The JSON text of some conversations, verbatim and separated by commas, and where each stands."""
+    """The JSON text of some conversations, verbatim and separated by commas, where each stands, and the text itself."""
 
     text: bytes
     places: tuple[str, ...]
+    name: str
+    of_file: tuple[int, int] | None
 
 
 def submissions(files: Sequence[tuple[str, bytes]]) -> list[Submission]:
@@ -61,15 +84,29 @@ def submissions(files: Sequence[tuple[str, bytes]]) -> list[Submission]:
 
 
 def _joined(pieces: Sequence[_Piece]) -> Submission:
-    body = b'{"conversations":[' + b",".join(piece.text for piece in pieces) + b"]}"
+    head = b'{"conversations":['
+    body = head + b",".join(piece.text for piece in pieces) + b"]}"
     known = all(piece.places for piece in pieces)
-    return Submission(body, tuple(place for piece in pieces for place in piece.places) if known else ())
+    starts = []
+    line, column = 1, len(head) + 1
+    for piece in pieces:
+        starts.append(_Start(line, column, piece.name, piece.of_file))
+        line, column = _after(piece.text + b",", line, column)
+    places = tuple(place for piece in pieces for place in piece.places) if known else ()
+    return Submission(body, places, tuple(starts))
+
+
+def _after(text: bytes, line: int, column: int) -> tuple[int, int]:
+    """Return the line and column behind ``text``, which begins at those given; columns count characters."""
+    before, newline, last = text.rpartition(b"\n")
+    width = len(last.decode("utf-8", "replace"))
+    return (line + before.count(b"\n") + 1, 1 + width) if newline else (line, column + width)
 
 
 def _recognise(name: str, data: bytes) -> Submission | list[_Piece]:
     suffix = Path(name).suffix.lower()
     if suffix in {".yaml", ".yml"}:
-        return _shape(name, _from_yaml(name, data))
+        return _shape(name, _from_yaml(name, data), verbatim=False)
     if suffix in {".jsonl", ".ndjson"}:
         return list(_lines(name, data))
     if _problem(data) is None:
@@ -78,20 +115,27 @@ def _recognise(name: str, data: bytes) -> Submission | list[_Piece]:
         return list(_lines(name, data))
     if suffix == ".json" or data.lstrip(BYTE_ORDER_MARK + b" \t\r\n")[:1] in {b"{", b"["}:
         raise CommandError(f"{name}: {_problem(data)}")
-    return _shape(name, _from_yaml(name, data))
+    return _shape(name, _from_yaml(name, data), verbatim=False)
 
 
-def _shape(name: str, data: bytes) -> Submission | list[_Piece]:
-    """Tell a whole request, a list and a single conversation apart. ``data`` is JSON."""
-    bare = data.removeprefix(BYTE_ORDER_MARK).strip()
+def _shape(name: str, data: bytes, *, verbatim: bool = True) -> Submission | list[_Piece]:
+    """Tell a whole request, a list and a single conversation apart. ``data`` is JSON, ``verbatim`` as in the file."""
+    marked = data.removeprefix(BYTE_ORDER_MARK)
+    bare = marked.strip()
+
+    def of_file(text: bytes) -> tuple[int, int] | None:
+        return _after(marked[: marked.index(text)], 1, 1) if verbatim else None
+
     if bare[:1] == b"[":
         inside = bare[1:-1].strip()
         places = tuple(f"{name} [{index}]" for index in range(len(_decoded(bare, list[msgspec.Raw]))))
-        return [_Piece(inside, places)] if inside else []
+        return [_Piece(inside, places, name, of_file(inside))] if inside else []
     if bare[:1] != b"{":
         raise CommandError(f"{name}: holds neither conversations nor a request")
     whole = "conversations" in _decoded(bare, dict[str, msgspec.Raw])
-    return Submission(data, ()) if whole else [_Piece(bare, (name,))]
+    if whole:
+        return Submission(data, (), (_Start(1, 1, name, (1, 1) if verbatim else None),))
+    return [_Piece(bare, (name,), name, of_file(bare))]
 
 
 def _lines(name: str, data: bytes) -> Iterator[_Piece]:
@@ -99,7 +143,8 @@ def _lines(name: str, data: bytes) -> Iterator[_Piece]:
         if text := line.strip():
             if (problem := _problem(text)) is not None:
                 raise CommandError(f"{name}, line {number}: {problem}")
-            yield _Piece(text, (f"{name}:{number}",))
+            indent = line[: line.index(text)].decode("utf-8", "replace")
+            yield _Piece(text, (f"{name}:{number}",), name, (number, len(indent) + 1))
 
 
 def _is_lines(data: bytes) -> bool:

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
+from app.cli.bodies import Submission
 from app.cli.failure import CommandError
 from app.logs import escape_controls
 
@@ -45,17 +46,17 @@ class Client:
         """Close them."""
         await self._http.aclose()
 
-    async def submit(self, body: bytes, places: Sequence[str] = ()) -> dict[str, Any]:
+    async def submit(self, submission: Submission) -> dict[str, Any]:
         """Submit a request body once, however often it has to be sent, and return the evaluation.
 
         Raises:
-            CommandError: it was refused (every problem with its place; ``places`` name the conversations), or the
-                service cannot be reached.
+            CommandError: it was refused (every problem with its place in the files), or the service cannot be
+                reached.
         """
         headers = {"content-type": "application/json", "idempotency-key": str(uuid.uuid4())}
-        answer = await self._send("POST", PATH, content=body, headers=headers)
+        answer = await self._send("POST", PATH, content=submission.body, headers=headers)
         if answer.status_code != httpx2.codes.ACCEPTED:
-            raise refusal(answer, places)
+            raise refusal(answer, submission)
         return _object(answer)
 
     async def states(self, evaluation_id: str) -> AsyncIterator[dict[str, Any]]:
@@ -137,7 +138,7 @@ def _asked_pause(answer: httpx2.Response, otherwise: float) -> float:
         return otherwise
 
 
-def refusal(answer: httpx2.Response, places: Sequence[str] = ()) -> CommandError:
+def refusal(answer: httpx2.Response, submission: Submission | None = None) -> CommandError:
     """Tell an answer that is no success, with each problem's place."""
     try:
         problem = answer.json()
@@ -146,7 +147,7 @@ def refusal(answer: httpx2.Response, places: Sequence[str] = ()) -> CommandError
         return CommandError(f"The service answered {answer.status_code}, and not as this service would.")
     lines = [f"The service answered {answer.status_code}: {escape_controls(detail)}"]
     errors: Sequence[Mapping[str, Any]] = problem.get("errors") or ()
-    lines += [f"  {_problem_line(each, places)}" for each in errors[:MOST_ERRORS_SHOWN]]
+    lines += [f"  {_problem_line(each, submission)}" for each in errors[:MOST_ERRORS_SHOWN]]
     total = problem.get("error_count")
     if len(errors) > MOST_ERRORS_SHOWN or total is None or total > len(errors):
         lines.append(f"  … ({'many' if total is None else total} in all)" if errors else "")
@@ -155,9 +156,17 @@ def refusal(answer: httpx2.Response, places: Sequence[str] = ()) -> CommandError
     return CommandError(*filter(None, lines))
 
 
-def _problem_line(error: Mapping[str, Any], places: Sequence[str]) -> str:
-    index = error.get("conversation")
-    where = f"{places[index]}: " if isinstance(index, int) and index < len(places) else ""
-    at = f" (line {error['line']}, column {error['column']})" if error.get("line") else ""
+def _problem_line(error: Mapping[str, Any], submission: Submission | None) -> str:
+    """Name the place by file and line where that is known; the pointer is then from the conversation's root."""
     pointer = escape_controls(str(error.get("pointer") or ""))
-    return f"{where}{pointer}{at} {escape_controls(str(error.get('message')))}".strip()
+    message = escape_controls(str(error.get("message")))
+    index, line, column = error.get("conversation"), error.get("line"), error.get("column")
+    if submission is None:
+        return f"{pointer} {message}".strip()
+    if isinstance(line, int) and isinstance(column, int):
+        return f"{submission.locate(line, column)}: {message}"
+    if isinstance(index, int) and index < len(submission.places):
+        inside = pointer.removeprefix(f"/conversations/{index}")
+        return " ".join(filter(None, (f"{submission.places[index]}:", inside, message)))
+    whole = f"{submission.starts[0].name}: " if len(submission.starts) == 1 else ""
+    return f"{whole}{pointer} {message}".strip()

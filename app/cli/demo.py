@@ -85,7 +85,7 @@ async def _examine(console: Console, client: Client) -> None:
         f"Submitting {len(submission.places)} recorded conversations; eight have something planted in them …",
         highlight=False,
     )
-    accepted = await client.submit(submission.body, submission.places)
+    accepted = await client.submit(submission)
     path = f"{PATH}/{accepted['id']}"
     evaluation = await follow(client, accepted["id"], console)
     conversations = [each async for each in client.every(f"{path}/conversations")]

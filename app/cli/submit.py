@@ -44,7 +44,7 @@ async def submit(files: Sequence[str], how: How) -> int:
     told, progress = Console(), Console(stderr=True)
     ended: list[dict[str, Any]] = []
     async with Client(how.url, how.api_key) as client:
-        accepted = [await client.submit(each.body, each.places) for each in bodies]
+        accepted = [await client.submit(each) for each in bodies]
         for body, evaluation in zip(bodies, accepted, strict=True):
             state = evaluation
             if how.wait:

@@ -128,3 +128,23 @@ def test_the_examples_that_come_with_the_program_are_one_request() -> None:
     files = [(path.name, path.read_bytes()) for path in sorted(folder.glob("*.json"))]
     (submission,) = submissions(files)
     assert raw_conversations(submission.body) == [data.strip() for _, data in files]
+
+
+@given(st.lists(st.lists(st.sampled_from([b" ", b"\n", "é".encode(), b"x"]), max_size=6), min_size=1, max_size=4))
+def test_a_place_in_the_body_is_found_again_in_its_file(texts: list[list[bytes]]) -> None:
+    # What stands at a place of the body stands at the place that is told, in the file that is told.
+    lists = [b' \n [\n {"a": "' + b"".join(text).replace(b"\n", b'",\n"b": "') + b'@"}]' for text in texts]
+    (one,) = submissions([(f"{index}.json", data) for index, data in enumerate(lists)])
+    lines = one.body.decode().split("\n")
+    marks = [(row, at) for row, line in enumerate(lines, 1) for at, sign in enumerate(line, 1) if sign == "@"]
+    assert len(marks) == len(lists)
+    for index, mark in enumerate(marks):
+        name, line, column = one.locate(*mark).split(", ")
+        assert name == f"{index}.json"
+        row = lists[index].decode().split("\n")[int(line.removeprefix("line ")) - 1]
+        assert row[int(column.removeprefix("column ")) - 1] == "@"
+
+
+def test_what_was_yaml_has_no_lines_of_its_own() -> None:
+    (one,) = submissions([("a.yaml", b"messages: [{role: user, content: x}]")])
+    assert one.locate(1, 30) == "a.yaml"

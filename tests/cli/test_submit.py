@@ -173,7 +173,7 @@ def test_a_refusal_names_file_line_and_place(tmp_path: Path) -> None:
         "error_count": 2,
         "errors": [
             {"pointer": "/conversations/1/messages/0", "code": "x", "message": "is \x1b[1m wrong", "conversation": 1},
-            {"pointer": "", "code": "y", "message": "is odd", "conversation": None, "line": 3, "column": 4},
+            {"pointer": "", "code": "y", "message": "is odd", "conversation": None, "line": 1, "column": 76},
         ],
     }
     with service((422, problem)) as stub:
@@ -181,8 +181,8 @@ def test_a_refusal_names_file_line_and_place(tmp_path: Path) -> None:
     assert isinstance(outcome.exception, CommandError)
     assert outcome.exception.lines == (
         "The service answered 422: The body breaks rules.",
-        rf"  {lines}:3: /conversations/1/messages/0 is \x1b[1m wrong",
-        "  (line 3, column 4) is odd",
+        rf"  {lines}:3: /messages/0 is \x1b[1m wrong",
+        f"  {lines}, line 3, column 3: is odd",
     )
 
 
