@@ -262,11 +262,14 @@ def read_settings(**changes: Any) -> Settings:
 
 def unknown_variables() -> list[str]:
     """Return a line for each variable that looks like a setting and is none: most are misspelt."""
-    settings = {_variable((name,)) for name in Settings.model_fields}
+    known = [name.upper() for name in Settings.model_fields]
+    settings = {PREFIX + name for name in known}
     lines = []
     for name in sorted(name for name in os.environ if name.startswith(PREFIX) and name not in settings | OTHERS):
-        close = difflib.get_close_matches(name, settings, 1)
-        lines.append(f"{name} is no setting and was ignored" + (f"; did you mean {close[0]}?" if close else "."))
+        close = difflib.get_close_matches(name.removeprefix(PREFIX), known, 1)
+        lines.append(
+            f"{name} is no setting and was ignored" + (f"; did you mean {PREFIX}{close[0]}?" if close else ".")
+        )
     return lines
 
 

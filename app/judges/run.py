@@ -103,7 +103,8 @@ async def _decide(judge: Judge, case: Case, subject: Subject, bench: Bench, vote
         return await voting.decide(judge, case, subject, bench, votes)
     except JudgeModelError as error:
         if error.reason_code not in _UNASKED:
-            _log.warning("judge %s: %s", judge.name, error)
+            # Not the error's words: an endpoint may quote the transcript in them. The verdict keeps those.
+            _log.warning("judge %s got no answer from the judge model: %s", judge.name, error.reason_code)
         return error
     except Exception as error:  # noqa: BLE001 - one failing judge never fails another
         _log.exception("judge %s failed on %s", judge.name, subject.key)

@@ -60,6 +60,21 @@ def test_it_tells_how_to_use_it(served: Serving) -> None:
     assert has_redis == (find_redis_server() is not None)
 
 
+def test_it_tells_whom_it_depends_on(serve: Serve) -> None:
+    endpoint = "http://127.0.0.1:9/v1"
+    serving = serve(
+        FORENSIC_REDIS_URL="redis://:a-password@127.0.0.1:1",
+        FORENSIC_JUDGE_MODEL="large",
+        FORENSIC_JUDGE_BASE_URL=endpoint,
+        FORENSIC_PROT="1",
+    )
+    assert f"ask large at {endpoint}" in serving.told
+    assert "does not answer now" in serving.told
+    assert "no worker was started here" in serving.told
+    assert "a-password" not in serving.told
+    assert "did you mean FORENSIC_PORT?" in (serving.folder / "log").read_text()
+
+
 @pytest.mark.skipif(shutil.which("curl") is None, reason="runs the curl line")
 def test_the_curl_line_works_as_it_is_printed(served: Serving) -> None:
     command = served.told.partition("Try it:")[2]

@@ -1,5 +1,6 @@
 """``forensic submit`` against a scripted service: what is sent, shown and returned."""
 
+import asyncio
 import io
 import json
 from pathlib import Path
@@ -13,6 +14,7 @@ from app.cli.client import Client
 from app.cli.failure import CommandError
 from app.cli.main import cli
 from app.cli.progress import follow
+from app.cli.submit import How, submit
 from tests.cli.stub_service import Service, service
 
 CHAT = b'{"messages": [{"role": "assistant",  "content": "x"}]}'
@@ -259,6 +261,17 @@ async def test_work_that_nobody_begins_is_told(monkeypatch: pytest.MonkeyPatch) 
         async with Client(stub.url, "key") as client:
             await follow(client, "feval_1", Console(file=screen, width=200))
     assert screen.getvalue().count("perhaps no worker is running") == 1
+
+
+async def test_whoever_does_not_wait_is_told_how_to_look(chat: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with service(ACCEPTED, (200, ACCEPTED[1])) as stub:
+        waiting = asyncio.create_task(submit([chat], How(stub.url, "key", wait=True, as_json=False)))
+        while len(stub.asked) < 2:
+            await asyncio.sleep(0.01)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+    assert f"curl -sS {stub.url}/v1/forensic-evaluations/feval_1 -H" in capsys.readouterr().err
 
 
 def test_an_id_is_never_broken(chat: str) -> None:
