@@ -31,6 +31,8 @@ from app.settings import Settings
 from app.storage.store import DatabaseStore
 
 _OPENAI = "https://api.openai.com/v1"
+_LISTENER_SECONDS = 10.0
+"""What a listener may need to let its jobs give their work back; it hears the first cancellation for sure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,9 @@ async def run_worker(settings: Settings) -> None:
             asyncio.create_task(_dispatch(settings, store, FallbackQueue(redis, own))),
             asyncio.create_task(listen(url, examiner.judge, max_jobs=settings.worker_max_jobs)),
         )
-        stack.push_async_callback(stop, *tasks)
+        dispatching, listening = tasks
+        stack.push_async_callback(stop, dispatching, again_seconds=0.5)  # its transactions may be cut short
+        stack.push_async_callback(stop, listening, again_seconds=_LISTENER_SECONDS)
         ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in ended:
             task.result()

@@ -22,7 +22,7 @@ from app.evaluation.model import Evaluation, NewConversation, Progress
 from app.findings.rollup import Tally
 from app.intake.process_intake import ProcessIntake
 from app.judges.catalogue import JUDGES
-from app.pipeline.ports import Queue, Store
+from app.pipeline.ports import Store
 from app.pipeline.values import ApiKey, NewEvaluation, Rules
 
 KEY = "fk_bench_0123456789abcdef"
@@ -85,6 +85,12 @@ class _Deaf:
     async def judge(self, conversation_ids: Sequence[str]) -> None:
         return None
 
+    async def length(self) -> int:
+        return 0
+
+    async def check(self) -> None:
+        return None
+
 
 def ours() -> FastAPI:
     """Return the real API on the real intake."""
@@ -93,7 +99,7 @@ def ours() -> FastAPI:
     async def opened() -> AsyncIterator[Collaborators]:
         async with contextlib.aclosing(ProcessIntake(in_flight_bytes=IN_FLIGHT_BYTES)) as intake:
             rules = Rules({judge.name: judge.default for judge in JUDGES})
-            yield Collaborators(cast(Store, _Forgetful()), cast(Queue, _Deaf()), intake, rules, JUDGES)
+            yield Collaborators(cast(Store, _Forgetful()), _Deaf(), intake, rules, JUDGES)
 
     return create_api(opened)
 
