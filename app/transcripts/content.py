@@ -113,13 +113,11 @@ def reasoning(entry: Entry, notes: Notes) -> Content:
 def reply(entry: Entry, notes: Notes) -> Content:
     """Read an assistant's message: its ``output_text`` parts, joined; a refusal counts as text and is flagged.
 
-    Histories that are replayed hold plain strings or input parts instead; those are read where there is no
-    ``output_text``, and noted.
+    Histories that are replayed hold plain strings instead, which is as good, or input parts: those are read where
+    there is no ``output_text``, and noted.
     """
     value = entry.item.get("content")
     if not isinstance(value, list):
-        if isinstance(value, str):
-            notes.add("content_fallback", *_place(entry), detail="a plain string")
         return _text(entry, "content", notes)
     found = list(parts(entry, value, "content"))
     spoken = {"output_text"} if any(part.type == "output_text" for part in found) else {"text", "input_text", "string"}

@@ -65,6 +65,7 @@ def in_the_middle(stack: Stack, evaluation_id: str, completed: int = 1) -> None:
     while True:
         progress = stack.get(f"{FORENSIC}/{evaluation_id}")["progress"]
         if progress["completed"] >= completed:
+            assert progress["completed"] < CONVERSATIONS, "the fault comes too late to hit anything"
             return
         assert time.monotonic() < deadline, progress
         time.sleep(0.05)
@@ -124,7 +125,9 @@ def test_a_killed_worker_is_replaced(scene: Scene) -> None:
 def test_redis_forgets_everything(scene: Scene) -> None:
     evaluation_id = scene.submit()
     in_the_middle(scene.stack, evaluation_id)
-    redis_client.Redis.from_url(scene.redis.url).flushall()
+    client = redis_client.Redis.from_url(scene.redis.url)
+    assert client.keys("arq:job:*")
+    client.flushall()
     scene.survived(evaluation_id)
 
 

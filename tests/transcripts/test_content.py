@@ -23,7 +23,7 @@ def refused(text: str) -> dict[str, Any]:
         ([said("Hm."), refused("I cannot.")], "Hm.\nI cannot.", True, {}),
         ([], "", False, {}),
         (None, "", False, {}),
-        ("plain", "plain", False, {"content_fallback": 1}),
+        ("plain", "plain", False, {}),
         ([{"type": "text", "text": "a"}], "a", False, {"content_fallback": 1}),
         ([{"type": "input_text", "text": "a"}, "b"], "ab", False, {"content_fallback": 2}),
         ([said("a"), {"type": "text", "text": "b"}], "a", False, {"unknown_content_part": 1}),
