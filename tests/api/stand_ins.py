@@ -100,7 +100,7 @@ class RefusingIntake:
         raise RefusedError(self.problems, self.count)
 
     async def present(self, stored: bytes, known: Sequence[Warning_] = ()) -> bytes:
-        raise NotImplementedError
+        raise AssertionError("nothing was admitted, so there is nothing to present")
 
 
 class TrustingIntake:

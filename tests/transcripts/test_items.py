@@ -253,7 +253,7 @@ EXAMPLES: dict[str, tuple[list[dict[str, Any]], tuple[Any, ...], tuple[Any, ...]
         ("computer", "computer", {"title": "Open the page"}),
         ("[image]", True, "ok", None),
     ),
-    "subagent": (
+    "closing an agent it made": (
         one("close_subagent_call", recipient_agent_id="a2"),
         ("multi_agent.close_subagent", "multi_agent", {"recipient_agent_id": "a2"}),
         NOTHING,
